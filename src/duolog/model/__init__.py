@@ -1,0 +1,1 @@
+"""Nouns, limits and refusals that every other layer shares."""

@@ -1,0 +1,208 @@
+"""Refusals: the expected ways in which a request is not done.
+
+Each door translates them once (kafka_api/errors.py); a test proves its table total.
+"""
+
+
+class Refusal(Exception):
+    """A request that was understood and not done. Its text is for the client."""
+
+
+class InvalidRequest(Refusal):
+    """The request contradicts itself or lacks something."""
+
+
+class InvalidTopic(Refusal):
+    """A name that no topic may have."""
+
+
+class TopicExists(Refusal):
+    """A topic of that name is there already."""
+
+
+class UnknownTopicOrPartition(Refusal):
+    """There is no such topic, or it has no such partition."""
+
+
+class UnknownTopicId(Refusal):
+    """No topic has this id."""
+
+
+class TopicDeletionDisabled(Refusal):
+    """Topics may not be deleted here."""
+
+
+class InvalidPartitions(Refusal):
+    """A partition count that cannot be had."""
+
+
+class InvalidReplicationFactor(Refusal):
+    """More replicas were asked for than there are brokers."""
+
+
+class InvalidReplicaAssignment(Refusal):
+    """A replica assignment that names unknown brokers or skips partitions."""
+
+
+class InvalidConfig(Refusal):
+    """A setting that is unknown, out of bounds, or not supported."""
+
+
+class PolicyViolation(Refusal):
+    """Against a rule of this cluster."""
+
+
+class NotLeader(Refusal):
+    """Another broker leads this partition."""
+
+
+class NotController(Refusal):
+    """Another node is the controller."""
+
+
+class FencedLeaderEpoch(Refusal):
+    """The request names an older leader epoch than the partition has."""
+
+
+class UnknownLeaderEpoch(Refusal):
+    """The request names a newer leader epoch than this broker knows."""
+
+
+class OffsetOutOfRange(Refusal):
+    """The offset is below the start or above the end of the partition."""
+
+
+class CorruptBatch(Refusal):
+    """A record batch whose length, magic, checksum or content is wrong."""
+
+
+class InvalidRecord(Refusal):
+    """A well-formed batch that this topic does not take."""
+
+
+class InvalidTimestamp(Refusal):
+    """A timestamp outside what the topic accepts."""
+
+
+class UnsupportedFormat(Refusal):
+    """A message format older than record batches."""
+
+
+class UnsupportedCompression(Refusal):
+    """A compression that is unknown."""
+
+
+class BatchTooLarge(Refusal):
+    """A batch larger than the topic's `max.message.bytes`."""
+
+
+class InvalidRequiredAcks(Refusal):
+    """acks is neither 0, 1 nor all."""
+
+
+class NotEnoughReplicas(Refusal):
+    """Fewer replicas are in sync than `min.insync.replicas`; nothing was appended."""
+
+
+class NotEnoughReplicasAfterAppend(Refusal):
+    """Appended, but the in-sync set shrank before it was safe."""
+
+
+class RequestTimedOut(Refusal):
+    """Not confirmed in time. Whether it happened is unknown."""
+
+
+class StorageFailed(Refusal):
+    """The disk refused a write or a sync, or this log directory is fenced."""
+
+
+class OutOfOrderSequence(Refusal):
+    """A producer's batch does not follow its previous one."""
+
+
+class DuplicateSequence(Refusal):
+    """A batch older than the remembered ones was sent again."""
+
+
+class InvalidProducerEpoch(Refusal):
+    """The producer was fenced by a newer epoch."""
+
+
+class UnknownProducer(Refusal):
+    """The producer's id is not known to the partition."""
+
+
+class TransactionsUnsupported(Refusal):
+    """Transactions are not offered."""
+
+
+class FetchSessionNotFound(Refusal):
+    """No fetch session has this id."""
+
+
+class InvalidFetchSessionEpoch(Refusal):
+    """The fetch session's epoch is not the expected one."""
+
+
+class CoordinatorNotAvailable(Refusal):
+    """The group's coordinator cannot serve now."""
+
+
+class CoordinatorLoading(Refusal):
+    """The group's coordinator is reading its state."""
+
+
+class InvalidGroupId(Refusal):
+    """A group id that cannot be."""
+
+
+class GroupIdNotFound(Refusal):
+    """There is no such group."""
+
+
+class GroupNotEmpty(Refusal):
+    """The group still has members."""
+
+
+class GroupSubscribedToTopic(Refusal):
+    """The group's members still read this topic."""
+
+
+class GroupMaxSizeReached(Refusal):
+    """The group has as many members as are allowed."""
+
+
+class UnknownMember(Refusal):
+    """The group has no such member."""
+
+
+class MemberIdRequired(Refusal):
+    """The member has to join again with the id that it was just given."""
+
+
+class FencedInstanceId(Refusal):
+    """Another member took over this static identity."""
+
+
+class IllegalGeneration(Refusal):
+    """The request names another generation than the group's."""
+
+
+class InconsistentGroupProtocol(Refusal):
+    """The member shares no assignment protocol with the group."""
+
+
+class InvalidSessionTimeout(Refusal):
+    """The session time-out is outside the allowed range."""
+
+
+class RebalanceInProgress(Refusal):
+    """The group is changing; join again."""
+
+
+class OffsetMetadataTooLarge(Refusal):
+    """The metadata beside a committed offset is too long."""
+
+
+class UnsupportedVersion(Refusal):
+    """The request needs a feature that its version, or this broker, does not have."""

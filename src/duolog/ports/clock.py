@@ -1,0 +1,13 @@
+"""Time, as the broker sees it."""
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now_ms(self) -> int:
+        """Wall-clock milliseconds since 1970; stamped on records, compared with retention."""
+        ...
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds that never jump; for deadlines and leases."""
+        ...

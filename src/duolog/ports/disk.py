@@ -1,0 +1,95 @@
+"""Files, as the log sees them.
+
+Calls on a File are short and happen where the caller is. The two that can take long,
+`Disk.sync` and `Disk.offload`, are awaited, so that the event loop never blocks on them
+and the simulator can give them a duration without a thread.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from typing_extensions import Buffer
+
+T = TypeVar("T")
+
+
+class Syncable(Protocol):
+    """Something whose changes can be forced to stable storage: a file or a directory."""
+
+    def sync(self) -> None:
+        """Block until everything written before this call is durable. Raises OSError."""
+        ...
+
+
+class File(Syncable, Protocol):
+    @property
+    def path(self) -> str: ...
+
+    def fileno(self) -> int:
+        """The descriptor, for sendfile. A file without one raises OSError."""
+        ...
+
+    def size(self) -> int: ...
+
+    def pread(self, length: int, position: int) -> bytes:
+        """Up to `length` bytes; fewer only at the end of the file."""
+        ...
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+        """Write all of the buffers, one after the other, or raise OSError.
+
+        After an error any prefix may have been written.
+        """
+        ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def forget_cached(self, position: int) -> None:
+        """Drop clean cached pages from `position` on, so that reads come from the device."""
+        ...
+
+    def close(self) -> None:
+        """Give up the descriptor once nobody is using it. May be called twice."""
+        ...
+
+
+class Disk(Protocol):
+    """Paths are relative to the disk's root and use '/'."""
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """Open for reading and writing. `create` makes a missing file; else FileNotFoundError."""
+        ...
+
+    def directory(self, path: str) -> Syncable:
+        """The directory as something to sync: makes its entries durable."""
+        ...
+
+    def list_names(self, path: str) -> list[str]:
+        """Names of the entries, sorted; an absent directory has none."""
+        ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def make_directory(self, path: str) -> None:
+        """With its parents; present ones are fine."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Atomic; replaces a present target."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """A missing file is fine."""
+        ...
+
+    def remove_tree(self, path: str) -> None: ...
+
+    def free_bytes(self) -> int: ...
+
+    async def sync(self, targets: Sequence[Syncable]) -> None:
+        """Sync all targets off the event loop. The first failure is raised, as OSError."""
+        ...
+
+    async def offload(self, work: Callable[[], T]) -> T:
+        """Run blocking work off the event loop."""
+        ...

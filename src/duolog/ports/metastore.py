@@ -1,0 +1,119 @@
+"""The strongly consistent key-value store under every node's metadata.
+
+Keys are '/'-separated text. Each committed transaction that changes something raises the
+store's revision by one; an entry's mod_revision is the revision that last wrote it.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import NewType, Protocol
+
+LeaseId = NewType("LeaseId", int)
+
+
+class StoreUnavailable(Exception):
+    """The store cannot answer now. Whether a transaction was committed is unknown."""
+
+
+class Compacted(Exception):
+    """A watch asked for revisions that the store no longer has: read everything again."""
+
+
+class LeaseExpired(Exception):
+    """The lease is gone, and every key that was bound to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    key: str
+    value: bytes
+    mod_revision: int
+    lease: LeaseId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    revision: int
+    """The store's revision that the entries belong to; watch from the next one."""
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Holds when the key's mod_revision is this one; 0 means that the key is absent."""
+
+    key: str
+    mod_revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    key: str
+    value: bytes
+    lease: LeaseId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionResult:
+    committed: bool
+    revision: int
+    """After a commit, the revision it made; else the store's revision when it was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    key: str
+    entry: Entry | None
+    """None when the key was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """All changes of one revision under the watched prefix, never split."""
+
+    revision: int
+    changes: tuple[Change, ...]
+
+
+class MetaStore(Protocol):
+    async def get(self, key: str) -> Entry | None:
+        """Linearizable."""
+        ...
+
+    async def range(self, prefix: str) -> Snapshot:
+        """Every entry whose key starts with the prefix, ordered by key. Linearizable."""
+        ...
+
+    async def transact(
+        self, compares: Sequence[Compare], operations: Sequence[Put | Delete]
+    ) -> TransactionResult:
+        """Do all operations if all compares hold, else nothing.
+
+        A key may be named by one operation at most. Putting with an expired lease raises
+        LeaseExpired and changes nothing.
+        """
+        ...
+
+    async def grant_lease(self, ttl_ms: int) -> LeaseId: ...
+
+    async def renew_lease(self, lease: LeaseId) -> None:
+        """Restart the lease's time; LeaseExpired when it is too late."""
+        ...
+
+    async def revoke_lease(self, lease: LeaseId) -> None:
+        """End the lease and delete its keys. An expired one is fine."""
+        ...
+
+    def watch(self, prefix: str, from_revision: int) -> AsyncIterator[ChangeSet]:
+        """Changes from that revision on, in order, each once, until the iterator is closed.
+
+        Raises Compacted when the store no longer has them.
+        """
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""Kafka v2 record batches: header view, builder, iterator, checksum, compression."""
