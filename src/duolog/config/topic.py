@@ -1,7 +1,16 @@
-"""What a topic can be told: Kafka's names, our bounds."""
+"""What a topic can be told: Kafka's names, our bounds.
 
-from dataclasses import dataclass
-from typing import Literal
+A setting that Kafka has is accepted and takes effect, or is refused with the reason. Those
+whose only honest value is the default say so in `only`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any, Literal
+
+from duolog.config.setting import LONG_MAX, Kind, Setting, Value, nearest
+from duolog.model.errors import InvalidConfig
 
 Durability = Literal["fsync", "replicated", "os"]
 TimestampType = Literal["CreateTime", "LogAppendTime"]
@@ -30,3 +39,240 @@ class TopicConfig:
     file_delete_delay_ms: int = 60_000
     unclean_leader_election: bool = False
     durability: Durability = "fsync"
+
+
+SEGMENT_BYTES_MIN = 16 * 1024
+"""Kafka asks for 1 MiB. Smaller segments are a way to see rolling and retention work."""
+
+_FIELD_DEFAULTS = {field.name: field.default for field in fields(TopicConfig)}
+
+
+def _kept(name: str, field: str, kind: Kind, doc: str, **more: Any) -> Setting:
+    """A setting that a field of TopicConfig holds, and whose default is that field's."""
+    default: Any = _FIELD_DEFAULTS[field]
+    return Setting(name=name, kind=kind, default=default, doc=doc, field=field, **more)
+
+
+def _fixed(name: str, kind: Kind, default: Value, only: str) -> Setting:
+    """A setting of Kafka's that is accepted at its default only."""
+    doc = "Accepted at its default only."
+    return Setting(name=name, kind=kind, default=default, doc=doc, only=only)
+
+
+_STORED_AS_RECEIVED = "batches are stored as the producer compressed them"
+_USE_DURABILITY = "set durability to say when an acknowledged record is on disk"
+_NO_TIERS = "there is no tiered storage"
+_NO_THROTTLE = "replication is not throttled by replica"
+
+_DECLARED = (
+    Setting(
+        name="cleanup.policy",
+        kind="list",
+        default=("delete",),
+        choices=("delete", "compact"),
+        doc="How old records go: `delete` by retention, `compact` keeps the last of each key.",
+    ),
+    _kept(
+        "retention.ms",
+        "retention_ms",
+        "long",
+        "How long records are kept; -1 is for ever.",
+        unit="ms",
+        least=-1,
+    ),
+    _kept(
+        "retention.bytes",
+        "retention_bytes",
+        "long",
+        "How much of each partition is kept; -1 is no limit.",
+        unit="bytes",
+        least=-1,
+    ),
+    _kept(
+        "segment.bytes",
+        "segment_bytes",
+        "int",
+        "Size at which a new segment is begun. Retention removes whole segments.",
+        unit="bytes",
+        least=SEGMENT_BYTES_MIN,
+    ),
+    _kept(
+        "segment.ms",
+        "segment_ms",
+        "long",
+        "Age at which a new segment is begun.",
+        unit="ms",
+        least=1,
+    ),
+    _kept(
+        "index.interval.bytes",
+        "index_interval_bytes",
+        "int",
+        "Bytes of log between two entries of its index.",
+        unit="bytes",
+        least=0,
+    ),
+    _kept(
+        "max.message.bytes",
+        "max_message_bytes",
+        "int",
+        "Largest record batch that is accepted, as compressed.",
+        unit="bytes",
+        least=0,
+    ),
+    _kept(
+        "min.insync.replicas",
+        "min_insync_replicas",
+        "int",
+        "Replicas that must have a record before acks=all is answered.",
+        least=1,
+    ),
+    _kept(
+        "message.timestamp.type",
+        "timestamp_type",
+        "text",
+        "Whether a record's time is its creation or its arrival.",
+        choices=("CreateTime", "LogAppendTime"),
+    ),
+    _kept(
+        "message.timestamp.before.max.ms",
+        "timestamp_before_max_ms",
+        "long",
+        "How far before its arrival a record's time may lie.",
+        unit="ms",
+        least=0,
+    ),
+    _kept(
+        "message.timestamp.after.max.ms",
+        "timestamp_after_max_ms",
+        "long",
+        "How far after its arrival a record's time may lie.",
+        unit="ms",
+        least=0,
+    ),
+    _kept(
+        "min.compaction.lag.ms",
+        "min_compaction_lag_ms",
+        "long",
+        "Age below which a record is never compacted away.",
+        unit="ms",
+        least=0,
+    ),
+    _kept(
+        "max.compaction.lag.ms",
+        "max_compaction_lag_ms",
+        "long",
+        "Age above which a record is compacted whatever the dirty ratio.",
+        unit="ms",
+        least=1,
+    ),
+    _kept(
+        "delete.retention.ms",
+        "delete_retention_ms",
+        "long",
+        "How long compaction keeps the tombstone of a deleted key.",
+        unit="ms",
+        least=0,
+    ),
+    _kept(
+        "min.cleanable.dirty.ratio",
+        "min_cleanable_dirty_ratio",
+        "double",
+        "Share of uncompacted bytes from which a log is compacted.",
+        least=0,
+        most=1,
+    ),
+    _kept(
+        "file.delete.delay.ms",
+        "file_delete_delay_ms",
+        "long",
+        "How long a removed segment stays on disk for readers that are in it.",
+        unit="ms",
+        least=0,
+    ),
+    _kept(
+        "unclean.leader.election.enable",
+        "unclean_leader_election",
+        "bool",
+        "Whether a replica that may lack acknowledged records may lead when no other is left.",
+    ),
+    _kept(
+        "durability",
+        "durability",
+        "text",
+        "When a record is acknowledged: `fsync` on disk, `replicated` in memory of the in-sync"
+        " replicas, `os` in memory of the leader.",
+        choices=("fsync", "replicated", "os"),
+    ),
+    _fixed("compression.type", "text", "producer", _STORED_AS_RECEIVED),
+    _fixed("compression.gzip.level", "int", -1, _STORED_AS_RECEIVED),
+    _fixed("compression.lz4.level", "int", 9, _STORED_AS_RECEIVED),
+    _fixed("compression.zstd.level", "int", 3, _STORED_AS_RECEIVED),
+    _fixed("flush.messages", "long", LONG_MAX, _USE_DURABILITY),
+    _fixed("flush.ms", "long", LONG_MAX, _USE_DURABILITY),
+    _fixed("preallocate", "bool", False, "segments grow as they are written"),
+    _fixed(
+        "segment.index.bytes",
+        "int",
+        10 * 1024 * 1024,
+        "an index grows with its segment; use index.interval.bytes to make it smaller",
+    ),
+    _fixed("segment.jitter.ms", "long", 0, "segments roll when segment.ms says"),
+    _fixed("remote.storage.enable", "bool", False, _NO_TIERS),
+    _fixed("remote.log.copy.disable", "bool", False, _NO_TIERS),
+    _fixed("remote.log.delete.on.disable", "bool", False, _NO_TIERS),
+    _fixed("local.retention.ms", "long", -2, _NO_TIERS),
+    _fixed("local.retention.bytes", "long", -2, _NO_TIERS),
+    _fixed("leader.replication.throttled.replicas", "text", "", _NO_THROTTLE),
+    _fixed("follower.replication.throttled.replicas", "text", "", _NO_THROTTLE),
+)
+
+TOPIC_SETTINGS: dict[str, Setting] = {setting.name: setting for setting in _DECLARED}
+
+_GONE = {
+    "message.format.version": "record batches have one format, as since Kafka 4.0",
+    "message.downconversion.enable": "record batches have one format, as since Kafka 4.0",
+    "message.timestamp.difference.max.ms": "use message.timestamp.before.max.ms and"
+    " message.timestamp.after.max.ms",
+}
+"""Settings that older Kafka had, and what became of them."""
+
+
+def parse_topic_setting(name: str, text: str) -> Value:
+    """The value of one topic setting. Raises InvalidConfig, whose text names the setting."""
+    setting = TOPIC_SETTINGS.get(name)
+    if setting is None:
+        raise InvalidConfig(_unknown(name))
+    try:
+        return setting.parse(text)
+    except ValueError as problem:
+        raise InvalidConfig(f"topic setting {name} {problem}") from None
+
+
+def parse_topic_config(
+    overrides: Mapping[str, str], defaults: Mapping[str, str] = MappingProxyType({})
+) -> TopicConfig:
+    """The configuration that a topic's own settings and the node's defaults make together."""
+    values: dict[str, Any] = {}
+    for name, text in {**defaults, **overrides}.items():
+        value = parse_topic_setting(name, text)
+        if name == "cleanup.policy":
+            assert isinstance(value, tuple)
+            values["cleanup_delete"] = "delete" in value
+            values["cleanup_compact"] = "compact" in value
+        elif field := TOPIC_SETTINGS[name].field:
+            values[field] = value
+    config = TopicConfig(**values)
+    if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
+        raise InvalidConfig(
+            f"topic setting min.compaction.lag.ms is {config.min_compaction_lag_ms} but must not"
+            f" exceed max.compaction.lag.ms, which is {config.max_compaction_lag_ms}"
+        )
+    return config
+
+
+def _unknown(name: str) -> str:
+    if reason := _GONE.get(name):
+        return f"there is no topic setting {name} any more: {reason}"
+    meant = nearest(name, TOPIC_SETTINGS)
+    return f"there is no topic setting '{name}'" + (f"; did you mean {meant}?" if meant else "")

@@ -93,7 +93,7 @@ class UnsupportedCompression(Refusal):
 
 
 class BatchTooLarge(Refusal):
-    """A batch larger than the topic's `max.message.bytes`."""
+    """A batch larger than the topic's `max.message.bytes`, or than may be decompressed."""
 
 
 class InvalidRequiredAcks(Refusal):
@@ -120,16 +120,8 @@ class OutOfOrderSequence(Refusal):
     """A producer's batch does not follow its previous one."""
 
 
-class DuplicateSequence(Refusal):
-    """A batch older than the remembered ones was sent again."""
-
-
 class InvalidProducerEpoch(Refusal):
     """The producer was fenced by a newer epoch."""
-
-
-class UnknownProducer(Refusal):
-    """The producer's id is not known to the partition."""
 
 
 class TransactionsUnsupported(Refusal):
@@ -178,6 +170,10 @@ class UnknownMember(Refusal):
 
 class MemberIdRequired(Refusal):
     """The member has to join again with the id that it was just given."""
+
+    def __init__(self, member_id: str) -> None:
+        super().__init__("join again with the member id in this answer")
+        self.member_id = member_id
 
 
 class FencedInstanceId(Refusal):

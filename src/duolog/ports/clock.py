@@ -11,3 +11,7 @@ class Clock(Protocol):
     def monotonic_ms(self) -> int:
         """Milliseconds that never jump; for deadlines and leases."""
         ...
+
+    def monotonic_ns(self) -> int:
+        """The same clock in nanoseconds; for measuring durations."""
+        ...

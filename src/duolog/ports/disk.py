@@ -1,16 +1,17 @@
 """Files, as the log sees them.
 
 Calls on a File are short and happen where the caller is. The two that can take long,
-`Disk.sync` and `Disk.offload`, are awaited, so that the event loop never blocks on them
+`Disk.sync` and `Disk.offload`, finish later, so that the event loop never blocks on them
 and the simulator can give them a duration without a thread.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from typing_extensions import Buffer
-
 T = TypeVar("T")
+
+WriteBuffer = bytes | bytearray | memoryview
+SyncDone = Callable[[OSError | None], None]
 
 
 class Syncable(Protocol):
@@ -35,7 +36,7 @@ class File(Syncable, Protocol):
         """Up to `length` bytes; fewer only at the end of the file."""
         ...
 
-    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
+    def pwritev(self, buffers: Sequence[WriteBuffer], position: int) -> None:
         """Write all of the buffers, one after the other, or raise OSError.
 
         After an error any prefix may have been written.
@@ -86,8 +87,12 @@ class Disk(Protocol):
 
     def free_bytes(self) -> int: ...
 
-    async def sync(self, targets: Sequence[Syncable]) -> None:
-        """Sync all targets off the event loop. The first failure is raised, as OSError."""
+    def sync(self, targets: Sequence[Syncable], done: SyncDone) -> None:
+        """Sync all targets off the event loop, then call `done` on it, with the first failure.
+
+        Calls are served in order. A callback and not a coroutine: this is on the path of every
+        acknowledgement, where a task switch would cost more than the rest of it.
+        """
         ...
 
     async def offload(self, work: Callable[[], T]) -> T:

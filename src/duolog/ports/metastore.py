@@ -10,6 +10,9 @@ from typing import NewType, Protocol
 
 LeaseId = NewType("LeaseId", int)
 
+OPERATIONS_MAX = 128
+"""Most operations, and most compares, of one transaction: what etcd takes by default."""
+
 
 class StoreUnavailable(Exception):
     """The store cannot answer now. Whether a transaction was committed is unknown."""

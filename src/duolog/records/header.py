@@ -18,6 +18,7 @@ MAGIC = 2
 BASE_OFFSET_AT = 0
 LENGTH_AT = 8
 LEADER_EPOCH_AT = 12
+MAGIC_AT = 16
 CRC_AT = 17
 CRC_FROM = 21
 """The checksum covers everything from the attributes on."""

@@ -1,0 +1,123 @@
+"""What the broker is expected to reach, judged from the rows of a run. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.rows import Row
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    text: str
+    limit: float
+    unit: str
+    measure: Callable[[Mapping[str, Row]], float | None]
+    at_least: bool = False
+    """Most goals are ceilings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    text: str
+    measured: float | None
+    limit: float
+    unit: str
+    at_least: bool
+    passed: bool | None
+    """None when the run did not measure it."""
+
+
+def ours(key: str, figure: str) -> Callable[[Mapping[str, Row]], float | None]:
+    def measure(rows: Mapping[str, Row]) -> float | None:
+        return rows[key].of_ours(figure) if key in rows else None
+
+    return measure
+
+
+def against_floor(key: str, figure: str) -> Callable[[Mapping[str, Row]], float | None]:
+    def measure(rows: Mapping[str, Row]) -> float | None:
+        return rows[key].ratio_of(figure) if key in rows else None
+
+    return measure
+
+
+def between(key: str, other: str, figure: str) -> Callable[[Mapping[str, Row]], float | None]:
+    """Our figure in one workload over our figure in another."""
+
+    def measure(rows: Mapping[str, Row]) -> float | None:
+        value, base = ours(key, figure)(rows), ours(other, figure)(rows)
+        return value / base if value is not None and base else None
+
+    return measure
+
+
+GOALS: Sequence[Goal] = (
+    Goal(
+        "broker CPU per MB produced in 1 MB batches, over the floor's",
+        1.5,
+        "x",
+        against_floor("produce/1MB/1p", "cpu_ms_per_mb"),
+    ),
+    Goal(
+        "broker CPU per MB fetched, over the floor's",
+        1.5,
+        "x",
+        against_floor("consume/1MB/1p", "cpu_ms_per_mb"),
+    ),
+    Goal(
+        "broker CPU of a one-record Produce, os mode, 1 connection",
+        25,
+        "us",
+        ours("requests/1x1", "cpu_us_per_request"),
+    ),
+    Goal(
+        "broker CPU of a one-record Produce, os mode, 4 connections x 60 deep",
+        10,
+        "us",
+        ours("requests/4x60", "cpu_us_per_request"),
+    ),
+    Goal("p99 of a one-record Produce, 4 connections", 1000, "us", ours("requests/4x1", "p99_us")),
+    Goal(
+        "share of a core at librdkafka's top speed, 1 KB default batching, os mode",
+        0.70,
+        "cores",
+        ours("produce/1KB/default/1p", "cpu_share"),
+    ),
+    Goal(
+        "fsync throughput over os throughput, 1 KB default batching",
+        0.70,
+        "x",
+        between("fsync/1KB/fsync", "fsync/1KB/os", "mb_per_s"),
+        at_least=True,
+    ),
+    Goal(
+        "p99 of a lone fsync request, in p99 fdatasyncs of the same disk",
+        2.0,
+        "x",
+        between("fsync/lone/fsync", "fsync/fdatasync", "p99_us"),
+    ),
+    Goal(
+        "time to ready with 1,000 partitions and 10 GB after SIGKILL",
+        5.0,
+        "s",
+        ours("backlog/start", "seconds"),
+    ),
+    Goal("resident memory, idle", 150, "MB", ours("backlog/idle", "rss_mb")),
+    Goal(
+        "resident memory, 1,000 partitions, 200 connections reading the backlog",
+        400,
+        "MB",
+        ours("backlog/reading", "rss_mb"),
+    ),
+)
+
+
+def judge(rows: Sequence[Row], goals: Sequence[Goal] = GOALS) -> list[Verdict]:
+    by_key = {row.key: row for row in rows}
+    return [_judge_one(goal, goal.measure(by_key)) for goal in goals]
+
+
+def _judge_one(goal: Goal, measured: float | None) -> Verdict:
+    passed = None
+    if measured is not None:
+        passed = measured >= goal.limit if goal.at_least else measured <= goal.limit
+    return Verdict(goal.text, measured, goal.limit, goal.unit, goal.at_least, passed)

@@ -1,0 +1,1 @@
+"""Other brokers beside ours: one module per peer."""

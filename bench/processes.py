@@ -1,0 +1,152 @@
+"""Servers under measurement: started in their own session, accounted for and stopped by it."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+READY_SECONDS_MAX = 120.0
+STOP_SECONDS_MAX = 20.0
+_POLL_SECONDS = 0.005
+_KIB = 1024
+
+
+class ServerFailed(Exception):
+    """A server did not start, or died while it was measured."""
+
+
+@dataclass(slots=True)
+class Server:
+    name: str
+    process: subprocess.Popen[bytes]
+    log_path: Path
+    address: str = ""
+    ready_seconds: float = 0.0
+    """From the start of the process to its ready file."""
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def host_and_port(self) -> tuple[str, int]:
+        host, port = self.address.rsplit(":", 1)
+        return host, int(port)
+
+    def cpu_seconds(self) -> float:
+        """CPU time of all threads so far, of the process and its children alike."""
+        if self.process.poll() is not None:
+            raise ServerFailed(f"{self.name} died: {self.log_tail()}")
+        return sum(_cpu_seconds(pid) for pid in _session(self.pid))
+
+    def rss_mb(self) -> float:
+        return _status_mb(self.pid, "VmRSS")
+
+    def peak_rss_mb(self) -> float:
+        return _status_mb(self.pid, "VmHWM")
+
+    def kill(self) -> None:
+        """As a crash does it: nothing is flushed or closed."""
+        self._signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        self._signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def log_tail(self) -> str:
+        text = self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+        return text[-2000:].strip() or "it said nothing"
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.pid, number)
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def spawn(name: str, argv: Sequence[str | Path], *, log_path: Path) -> Server:
+    """Its own session, so that an interrupt reaches the benchmark first, which then stops it."""
+    with log_path.open("ab") as log:
+        process = subprocess.Popen(
+            [str(word) for word in argv],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    return Server(name, process, log_path)
+
+
+def start(name: str, argv: Sequence[str | Path], *, ready_file: Path, log_path: Path) -> Server:
+    """Waits for the ready file, a JSON object whose `kafka` is the address to talk to."""
+    ready_file.unlink(missing_ok=True)
+    began = time.monotonic()
+    server = spawn(name, argv, log_path=log_path)
+    try:
+        while not (ready := _read_ready(ready_file)):
+            if server.process.poll() is not None:
+                raise ServerFailed(f"{name} exited at once: {server.log_tail()}")
+            if time.monotonic() - began > READY_SECONDS_MAX:
+                raise ServerFailed(f"{name} was not ready in time: {server.log_tail()}")
+            time.sleep(_POLL_SECONDS)
+    except BaseException:
+        server.stop()
+        raise
+    server.ready_seconds = time.monotonic() - began
+    server.address = ready["kafka"]
+    return server
+
+
+def _read_ready(path: Path) -> dict[str, str] | None:
+    try:
+        ready = json.loads(path.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return ready if isinstance(ready, dict) else None
+
+
+def _session(leader: int) -> list[int]:
+    """The processes of the session that `leader` opened, itself among them."""
+    members = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                if os.getsid(int(entry.name)) == leader:
+                    members.append(int(entry.name))
+            except ProcessLookupError:
+                continue
+    return members
+
+
+def _cpu_seconds(pid: int) -> float:
+    """The kernel's CPU clock of another process (as clock_getcpuclockid names it).
+
+    It is the sum of utime and stime in /proc/<pid>/stat, in nanoseconds instead of the 10 ms
+    steps that would blur a run of half a second.
+    """
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def _status_mb(pid: int, field: str) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * _KIB / 1e6
+    raise ServerFailed(f"/proc/{pid}/status has no {field}")

@@ -1,0 +1,78 @@
+"""A whole run: rows, verdicts, peers and the machine; written as JSON, read back for the README."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import cells
+from bench.goals import judge
+from bench.peers.peer import PeerResult
+from bench.rows import Row
+from bench.table import print_table
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    machine: dict[str, str]
+    command: str
+    rows: list[Row]
+    peers: list[PeerResult]
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fields: dict[str, Any] = {
+            "machine": self.machine,
+            "command": self.command,
+            "rows": [row.to_json() for row in self.rows],
+            "goals": [asdict(verdict) for verdict in judge(self.rows)],
+            "peers": [asdict(peer) for peer in self.peers],
+        }
+        path.write_text(json.dumps(fields, indent=1) + "\n")
+
+    @staticmethod
+    def read(path: Path) -> "Report":
+        fields = json.loads(path.read_text())
+        return Report(
+            machine=fields["machine"],
+            command=fields["command"],
+            rows=[Row.from_json(row) for row in fields["rows"]],
+            peers=[PeerResult(**peer) for peer in fields["peers"]],
+        )
+
+    def print(self) -> None:
+        if self.rows:
+            print_table("Workloads", cells.HEADINGS, [cells.workload_cells(r) for r in self.rows])
+            print_table("Goals", cells.GOAL_HEADINGS, [cells.goal_cells(v) for v in self._judged()])
+        if self.peers:
+            print_table("Peers", cells.PEER_HEADINGS, [cells.peer_cells(p) for p in self.peers])
+
+    def markdown(self) -> str:
+        parts = ["## Performance", "", _machine_sentence(self.machine), "", f"    {self.command}"]
+        parts += ["", *_markdown_table(cells.HEADINGS, [cells.workload_cells(r) for r in self.rows])]
+        parts += ["", f"The floor is, by workload: {', '.join(cells.floors_named(self.rows))}."]
+        if judged := self._judged():
+            goals = [cells.goal_cells(verdict) for verdict in judged]
+            parts += ["", *_markdown_table(cells.GOAL_HEADINGS, goals)]
+        if self.peers:
+            peers = [cells.peer_cells(peer) for peer in self.peers]
+            parts += ["", *_markdown_table(cells.PEER_HEADINGS, peers)]
+        return "\n".join(parts) + "\n"
+
+    def _judged(self) -> list[Any]:
+        """Goals that this run says something about."""
+        return [verdict for verdict in judge(self.rows) if verdict.passed is not None]
+
+
+def _machine_sentence(machine: dict[str, str]) -> str:
+    return (
+        f"Measured on {machine['date']}: {machine['cpu']}, {machine['cores']} cores, "
+        f"{machine['memory']}, Linux {machine['kernel']}, {machine['filesystem']}, "
+        f"{machine['python']}, {machine['versions']}, librdkafka {machine['librdkafka']}."
+    )
+
+
+def _markdown_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    rule = ["---"] * len(headings)
+    return ["| " + " | ".join(line) + " |" for line in (headings, rule, *lines)]

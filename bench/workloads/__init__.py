@@ -1,0 +1,1 @@
+"""One module per group of workloads; each has `run(stand)`, which yields rows."""

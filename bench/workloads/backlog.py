@@ -1,0 +1,90 @@
+"""Many partitions and much data: start-up after a crash, and memory while it is read back."""
+
+import shutil
+import time
+from collections.abc import Iterator
+
+from bench import kafka, requests
+from bench.driver import Shape
+from bench.processes import Server
+from bench.rows import Row
+from bench.samples import Figures
+from bench.stand import Stand
+from bench.workloads.payloads import MEGABYTE_RECORDS, megabyte
+
+TOPIC = "backlog"
+SEGMENT_BYTES = 4 << 20
+"""Small, so that nearly all of the data is in sealed segments."""
+IDLE_SECONDS = 1.0
+
+
+def run(stand: Stand) -> Iterator[Row]:
+    data = stand.directory / "broker-os"
+    shutil.rmtree(data, ignore_errors=True)
+    try:
+        yield from _measure(stand)
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def _measure(stand: Stand) -> Iterator[Row]:
+    batch = megabyte()
+    partitions = stand.scale.backlog_partitions
+    batches_each = max(stand.scale.backlog_bytes // len(batch) // partitions, 1)
+    size = f"{partitions:,} partitions, {partitions * batches_each * len(batch) / 1e9:.1f} GB"
+
+    with stand.broker("os", keep=True) as broker:
+        empty = Figures(seconds=broker.ready_seconds)
+        time.sleep(IDLE_SECONDS)
+        yield Row("backlog/idle", "resident, idle", "rss_mb", Figures(rss_mb=broker.rss_mb()))
+        stand.progress(f"backlog: writing {size}")
+        _write(stand, broker, batch, batches_each)
+        broker.kill()
+
+    stand.progress(f"backlog: starting after SIGKILL with {size}")
+    with stand.broker("os", keep=True) as broker:
+        started = Figures(seconds=broker.ready_seconds, rss_mb=broker.rss_mb())
+        title = f"start after SIGKILL, {size}"
+        yield Row("backlog/start", title, "seconds", started, empty, "empty directory")
+        stand.progress("backlog: reading it from the start")
+        yield _read(stand, broker, batch, batches_each)
+
+
+def _write(stand: Stand, broker: Server, batch: bytes, batches_each: int) -> None:
+    partitions = stand.scale.backlog_partitions
+    kafka.create_topic(
+        broker.host_and_port,
+        TOPIC,
+        partitions=partitions,
+        configs={"segment.bytes": str(SEGMENT_BYTES)},
+    )
+    shape = Shape(
+        count=batches_each * partitions,
+        seconds_max=stand.scale.seconds_max * 5,
+        depth=4,
+        partitions=partitions,
+    )
+    written = stand.send(broker, requests.produce(TOPIC, batch, acks=1), shape)
+    assert written.requests == shape.count, "the disk was too slow to write the backlog in time"
+
+
+def _read(stand: Stand, broker: Server, batch: bytes, batches_each: int) -> Row:
+    partitions, connections = stand.scale.backlog_partitions, stand.scale.backlog_connections
+    shape = Shape(
+        count=batches_each * partitions,
+        seconds_max=stand.scale.seconds_max,
+        connections=connections,
+        partitions=partitions,
+        records=MEGABYTE_RECORDS,
+        fetch_rounds=batches_each,
+        response_bytes_min=len(batch),
+    )
+    sample = stand.send(broker, requests.fetch(TOPIC, max_bytes=len(batch)), shape)
+    figures = Figures(
+        rss_mb=broker.peak_rss_mb(),
+        mb_per_s=sample.bytes / 1e6 / sample.seconds,
+        cpu_ms_per_mb=sample.cpu_seconds * 1e3 / (sample.bytes / 1e6),
+        p99_us=sample.p99_us,
+    )
+    title = f"resident at most, {connections} connections reading {partitions:,} partitions"
+    return Row("backlog/reading", title, "rss_mb", figures)

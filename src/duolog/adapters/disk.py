@@ -1,0 +1,194 @@
+"""Local files behind the Disk port.
+
+One flusher thread per disk does every sync: the log's group commit wants them in order, and
+more threads would only queue in the file system's journal. Other blocking work (compaction,
+scrubbing, deletion) has a thread of its own, so that it never delays an acknowledgement.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Thread
+from typing import TypeVar
+
+from duolog.ports.disk import File, Syncable, SyncDone, WriteBuffer
+
+T = TypeVar("T")
+
+IO_VECTORS_MAX = 1024
+"""The kernel takes no more buffers than this in one pwritev."""
+
+
+class LocalFile:
+    """An open file. Its descriptor lives as long as somebody refers to this object, so that a
+    reader that still sends a range of a deleted segment finishes undisturbed."""
+
+    __slots__ = ("_fd", "_path")
+
+    def __init__(self, fd: int, path: str) -> None:
+        self._fd = fd
+        self._path = path
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def pread(self, length: int, position: int) -> bytes:
+        data = os.pread(self._fd, length, position)
+        if len(data) == length or not data:
+            return data
+        parts = [data]
+        got = len(data)
+        while got < length:
+            data = os.pread(self._fd, length - got, position + got)
+            if not data:
+                break
+            parts.append(data)
+            got += len(data)
+        return b"".join(parts)
+
+    def pwritev(self, buffers: Sequence[WriteBuffer], position: int) -> None:
+        if len(buffers) <= IO_VECTORS_MAX:
+            written = os.pwritev(self._fd, buffers, position)
+            if written == sum(map(len, buffers)):
+                return
+        else:
+            written = 0
+        self._write_rest(buffers, position, written)
+
+    def _write_rest(self, buffers: Sequence[WriteBuffer], position: int, written: int) -> None:
+        """Finish what one pwritev did not: a short write, or more buffers than it takes."""
+        views = [memoryview(buffer) for buffer in buffers]
+        skip = written
+        position += written
+        while views:
+            while views and skip >= len(views[0]):
+                skip -= len(views[0])
+                views.pop(0)
+            if not views:
+                return
+            views[0] = views[0][skip:]
+            count = os.pwritev(self._fd, views[:IO_VECTORS_MAX], position)
+            position += count
+            skip = count
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._fd, size)
+
+    def forget_cached(self, position: int) -> None:
+        os.posix_fadvise(self._fd, position, 0, os.POSIX_FADV_DONTNEED)
+
+    def sync(self) -> None:
+        os.fdatasync(self._fd)
+
+    def close(self) -> None:
+        """Nothing at once: the descriptor is closed with the last reference to this object."""
+
+    def __del__(self) -> None:
+        os.close(self._fd)
+
+
+class LocalDirectory:
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def sync(self) -> None:
+        fd = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+_Job = tuple[Sequence[Syncable], SyncDone, asyncio.AbstractEventLoop]
+
+
+def _serve_syncs(jobs: "SimpleQueue[_Job | None]") -> None:
+    """Body of the flusher thread. After a failure the remaining targets are not tried: the
+    caller gives up on the whole directory anyway."""
+    while (job := jobs.get()) is not None:
+        targets, done, loop = job
+        failure: OSError | None = None
+        try:
+            for target in targets:
+                target.sync()
+        except OSError as error:
+            failure = error
+        try:
+            loop.call_soon_threadsafe(done, failure)
+        except RuntimeError:
+            return
+
+
+class LocalDisk:
+    """A directory of this machine. The caller is the only process that writes to it."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._syncs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._flusher = Thread(
+            target=_serve_syncs, args=(self._syncs,), name="flusher", daemon=True
+        )
+        self._flusher.start()
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="disk-worker")
+
+    def _absolute(self, path: str) -> str:
+        return os.path.join(self._root, path) if path else self._root
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        absolute = self._absolute(path)
+        return LocalFile(os.open(absolute, flags, 0o640), path)
+
+    def directory(self, path: str) -> Syncable:
+        return LocalDirectory(self._absolute(path))
+
+    def list_names(self, path: str) -> list[str]:
+        try:
+            return sorted(os.listdir(self._absolute(path)))
+        except FileNotFoundError:
+            return []
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(self._absolute(path))
+
+    def make_directory(self, path: str) -> None:
+        os.makedirs(self._absolute(path), exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        os.replace(self._absolute(source), self._absolute(target))
+
+    def remove(self, path: str) -> None:
+        try:
+            os.unlink(self._absolute(path))
+        except FileNotFoundError:
+            return
+
+    def remove_tree(self, path: str) -> None:
+        shutil.rmtree(self._absolute(path), ignore_errors=True)
+
+    def free_bytes(self) -> int:
+        status = os.statvfs(self._root)
+        return status.f_bavail * status.f_frsize
+
+    def sync(self, targets: Sequence[Syncable], done: SyncDone) -> None:
+        self._syncs.put((targets, done, asyncio.get_running_loop()))
+
+    async def offload(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    def close(self) -> None:
+        self._syncs.put(None)
+        self._flusher.join()
+        self._worker.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,250 @@
+"""One HTTP/1.1 connection: requests to the handler, answers back in order.
+
+Requests of a connection are handled one after the other. All answers that are ready when a
+read event has been parsed leave in one write.
+"""
+
+import asyncio
+from collections import deque
+from typing import cast
+
+from duolog.adapters.http_pool import HttpPool
+from duolog.adapters.http_reader import Parsed, RequestReader
+from duolog.adapters.http_response import CONTINUE, encode, refusal
+from duolog.ports.http import Request, Response
+
+WRITE_BYTES_MAX = 256 * 1024
+"""Unread answers from which on no further request of the connection is handled."""
+
+_NEVER = float("inf")
+
+
+class HttpConnection(asyncio.BufferedProtocol):
+    def __init__(self, pool: HttpPool, loop: asyncio.AbstractEventLoop) -> None:
+        self._pool = pool
+        self._loop = loop
+        self.deadline = _NEVER
+        self._queue: deque[Parsed] = deque()
+        self._task: asyncio.Task[Response] | None = None
+        """The request that is being handled, when its handler has to wait."""
+        self._charged_bytes = 0
+        """This connection's part of the pool's body bytes."""
+        self._eof = False
+        self._finished = False
+        """Whether the last answer has been written."""
+        self._reading_paused = False
+        self._writing_paused = False
+
+    # Called by the event loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports have the methods, but not the class.
+        self._transport = cast(asyncio.Transport, transport)
+        self._reader = RequestReader(self._pool.limits, _peer_of(transport))
+        if self._pool.is_full or self._pool.closing:
+            self._turn_away()
+            return
+        self._transport.set_write_buffer_limits(high=WRITE_BYTES_MAX)
+        self._pool.join(self)
+        self._arm()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._pool.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._finished:
+            return
+        reader = self._reader
+        phase_before = reader.phase
+        self._queue.extend(reader.feed(self._pool.buffer[:nbytes]))
+        if reader.fresh_body_bytes:
+            self._charge(reader.fresh_body_bytes)
+        if self._queue:
+            self._advance()
+        elif reader.phase != phase_before:
+            self._arm()
+            self._continue_if_owed()
+
+    def eof_received(self) -> bool:
+        """The writing half stays open while answers are due."""
+        self._eof = True
+        return not self._finished and self._is_busy
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+        self.deadline = self._pool.now + self._pool.limits.write_seconds_max
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._advance()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._finished = True
+        self._pool.leave(self)
+        self._queue.clear()
+        self._charge(-self._charged_bytes)
+        if self._task is not None:
+            self._task.cancel()
+
+    # Called by the server.
+
+    def expired(self) -> None:
+        if self._writing_paused or self._finished:
+            self.abort()
+        elif self._reader.phase == "idle":
+            self._transport.close()
+        elif not self._reading_paused:
+            self._queue.extend(self._reader.refuse(408, "The request did not arrive in time."))
+            self._advance()
+
+    def close_when_idle(self) -> None:
+        if self._reader.phase == "idle" and not self._is_busy:
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    # The connection's own.
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._task is not None or bool(self._queue)
+
+    def _charge(self, count: int) -> None:
+        self._charged_bytes += count
+        self._pool.bodies_bytes += count
+        if count > 0 and self._pool.bodies_bytes > self._pool.limits.bodies_bytes_total_max:
+            # The newcomer is refused: pausing it instead could leave all of them half received.
+            why = "Too many requests are in progress. Try again later."
+            self._queue.extend(self._reader.refuse(503, why))
+
+    def _advance(self) -> None:
+        """Handle what has been received, as far as answers can be had and sent now."""
+        answers: list[bytes] = []
+        size = 0
+        while self._queue and self._task is None and not self._writing_paused:
+            answer = self._answer(*self._queue.popleft())
+            if answer is None:
+                break
+            answers.append(answer)
+            size += len(answer)
+            if size >= WRITE_BYTES_MAX:
+                # Many small requests can have large answers: see first whether they are read.
+                self._transport.write(b"".join(answers))
+                answers, size = [], 0
+            if self._finished:
+                break
+        if answers:
+            self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
+        self._settle()
+
+    def _answer(self, item: Request | Response, keep_alive: bool) -> bytes | None:
+        """The answer as bytes; None when the handler has to wait."""
+        if isinstance(item, Response):
+            return self._encode(item, keep_alive)
+        try:
+            response = self._pool.handler(item)
+        except Exception as failure:
+            response = self._failed(failure)
+        if isinstance(response, Response):
+            if item.body:
+                self._charge(-len(item.body))
+            return self._encode(response, keep_alive, is_head=item.method == "HEAD")
+        self._task = self._loop.create_task(response)
+        self._task.add_done_callback(lambda task: self._handled(task, item, keep_alive))
+        return None
+
+    def _handled(self, task: asyncio.Task[Response], request: Request, keep_alive: bool) -> None:
+        self._task = None
+        if task.cancelled():
+            response = refusal(503, "The request was abandoned.")
+        elif failure := task.exception():
+            response = self._failed(failure)
+        else:
+            response = task.result()
+        if self._transport.is_closing():
+            return
+        self._charge(-len(request.body))
+        self._transport.write(self._encode(response, keep_alive, is_head=request.method == "HEAD"))
+        if not self._finished:
+            self._advance()
+        else:
+            self._settle()
+
+    def _failed(self, failure: BaseException) -> Response:
+        """A bug in a handler is reported in full, and costs its client one answer."""
+        self._loop.call_exception_handler(
+            {"message": "an HTTP handler failed", "exception": failure, "protocol": self}
+        )
+        return refusal(500, "The server failed to handle this request.")
+
+    def _encode(self, response: Response, keep_alive: bool, *, is_head: bool = False) -> bytes:
+        keep_alive = keep_alive and not self._pool.closing
+        self._finished = not keep_alive
+        return encode(response, self._pool.date_header, keep_alive=keep_alive, is_head=is_head)
+
+    def _settle(self) -> None:
+        """Close, pause or go on reading, and set the deadline, as the state now asks."""
+        if self._finished:
+            self._finish()
+            return
+        if self._eof and not self._is_busy:
+            self._transport.close()
+            return
+        if self._reading_paused or self._queue:
+            self._regulate_reading()
+        if not self._writing_paused:
+            self._arm()
+        if self._reader.continue_owed:
+            self._continue_if_owed()
+
+    def _regulate_reading(self) -> None:
+        full = len(self._queue) >= self._pool.limits.pipelined_max
+        if full and not self._reading_paused:
+            self._transport.pause_reading()
+        elif self._reading_paused and not full:
+            self._transport.resume_reading()
+        self._reading_paused = full
+
+    def _continue_if_owed(self) -> None:
+        if self._reader.continue_owed and not self._is_busy:
+            self._reader.continue_owed = False
+            self._transport.write(CONTINUE)
+
+    def _turn_away(self) -> None:
+        self._finished = True
+        full = refusal(503, "Too many connections. Try again later.")
+        self._transport.write(encode(full, self._pool.date_header, keep_alive=False, is_head=False))
+        self._transport.close()
+
+    def _finish(self) -> None:
+        self._queue.clear()
+        limits = self._pool.limits
+        if self._eof or not self._transport.can_write_eof():
+            self.deadline = self._pool.now + limits.write_seconds_max
+            self._transport.close()
+        elif not self._transport.is_closing():
+            # Closing with bytes unread would reset the connection, and the answer might be lost.
+            self.deadline = self._pool.now + limits.linger_seconds_max
+            self._transport.write_eof()
+
+    def _arm(self) -> None:
+        phase = self._reader.phase
+        limits = self._pool.limits
+        if phase == "idle":
+            wait = _NEVER if self._is_busy else limits.idle_seconds_max
+        elif phase == "head":
+            wait = limits.head_seconds_max
+        elif phase == "body":
+            wait = limits.body_seconds_max
+        else:
+            wait = _NEVER
+        self.deadline = self._pool.now + wait
+
+
+def _peer_of(transport: asyncio.BaseTransport) -> str:
+    name = transport.get_extra_info("peername")
+    if not isinstance(name, tuple):
+        return ""
+    host, port = name[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

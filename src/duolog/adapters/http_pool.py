@@ -1,0 +1,71 @@
+"""What the connections of one HTTP server share: limits, memory and a coarse clock."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Protocol
+
+from duolog.ports.http import Handler
+
+RECEIVE_BUFFER_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    head_bytes_max: int = 64 * 1024
+    """Request line and headers together."""
+    headers_max: int = 100
+    body_bytes_max: int = 16 * 1024 * 1024
+    bodies_bytes_total_max: int = 256 * 1024 * 1024
+    """Bodies that are being received or handled, over all connections."""
+    connections_max: int = 10_000
+    pipelined_max: int = 64
+    """Requests of a connection that wait for earlier ones before its reading pauses."""
+    head_seconds_max: float = 30.0
+    """From the first byte of a request to the end of its headers."""
+    body_seconds_max: float = 120.0
+    """From there to the end of its body."""
+    idle_seconds_max: float = 600.0
+    """Between two requests."""
+    write_seconds_max: float = 60.0
+    """How long a client may leave answers unread."""
+    linger_seconds_max: float = 2.0
+    """How long a refused client's bytes are still taken, so that it gets to read why."""
+
+
+class Member(Protocol):
+    """A connection, as the server that watches over it sees it."""
+
+    deadline: float
+
+    def expired(self) -> None: ...
+
+    def close_when_idle(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+class HttpPool:
+    def __init__(self, handler: Handler, limits: HttpLimits) -> None:
+        self.handler = handler
+        self.limits = limits
+        self.buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        """One for all connections: what a read puts here is parsed before the next read."""
+        self.now = 0.0
+        """The loop's time at the last sweep. Deadlines are as coarse, and cost next to nothing."""
+        self.date_header = b""
+        self.bodies_bytes = 0
+        self.closing = False
+        self.members: set[Member] = set()
+        self.emptied = asyncio.Event()
+
+    def join(self, member: Member) -> None:
+        self.members.add(member)
+
+    def leave(self, member: Member) -> None:
+        self.members.discard(member)
+        if self.closing and not self.members:
+            self.emptied.set()
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.members) >= self.limits.connections_max

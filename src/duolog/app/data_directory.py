@@ -1,0 +1,88 @@
+"""Who may use a data directory: one process at a time, and the node that it belongs to."""
+
+import fcntl
+import os
+from pathlib import Path
+
+import msgspec
+
+LOCK_NAME = "lock"
+IDENTITY_NAME = "node.json"
+
+
+class StartRefused(Exception):
+    """The node must not start. The text says why, and what to do."""
+
+
+class Identity(msgspec.Struct, frozen=True):
+    cluster_id: str
+    node_id: int
+
+
+class DataDirectory:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock_fd = -1
+
+    def lock(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock_fd = os.open(self.path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o640)
+        except OSError as error:
+            raise StartRefused(
+                f"The data directory {self.path} cannot be used: {error.strerror}."
+                " Choose another with --data, or make it writable."
+            ) from error
+        try:
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(self._lock_fd, 32, 0).decode(errors="replace").strip() or "unknown"
+            raise StartRefused(
+                f"The data directory {self.path} is in use by process {holder}."
+                " Stop that node first, or choose another directory with --data."
+            ) from error
+        os.ftruncate(self._lock_fd, 0)
+        os.pwrite(self._lock_fd, f"{os.getpid()}\n".encode(), 0)
+
+    def unlock(self) -> None:
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+
+    def claim(self, identity: Identity) -> None:
+        """Mark an empty directory as this node's; refuse one that is another's, or that lost
+        its mark while the metadata remember it."""
+        file = self.path / IDENTITY_NAME
+        try:
+            found = msgspec.json.decode(file.read_bytes(), type=Identity)
+        except FileNotFoundError:
+            if any(self.path.glob("*-[0-9]*/topic-id.*")):
+                raise StartRefused(
+                    f"The data directory {self.path} holds partitions but no {IDENTITY_NAME}."
+                    " It is incomplete: restore it from where it came, or start with an empty one."
+                ) from None
+            self._write(file, msgspec.json.encode(identity))
+            return
+        except msgspec.DecodeError as error:
+            raise StartRefused(
+                f"{file} is damaged: {error}. Restore it, or start with an empty directory."
+            ) from error
+        if found != identity:
+            raise StartRefused(
+                f"The data directory {self.path} belongs to node {found.node_id} of cluster"
+                f" {found.cluster_id}, not to node {identity.node_id} of {identity.cluster_id}."
+                " Use that node's settings, or choose another directory with --data."
+            )
+
+    def _write(self, file: Path, data: bytes) -> None:
+        temporary = file.with_suffix(".tmp")
+        with temporary.open("wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        temporary.rename(file)
+        directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)

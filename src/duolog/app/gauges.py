@@ -1,0 +1,60 @@
+"""The numbers that are read from the broker's state when somebody asks for metrics."""
+
+from collections.abc import Iterator
+
+from duolog.adapters.tcp import TcpListener
+from duolog.broker.broker import Broker
+from duolog.broker.housekeeping import Housekeeping
+from duolog.observe.metrics import Metrics, Sample
+
+
+def register_gauges(
+    metrics: Metrics, broker: Broker, housekeeping: Housekeeping, listener: TcpListener
+) -> None:
+    metrics.gauge(
+        "duolog_connections", "Open Kafka connections.", lambda: listener.connection_count
+    )
+    metrics.gauge(
+        "duolog_partition_count", "Partitions of this node.", lambda: broker.partition_count
+    )
+    metrics.gauge(
+        "duolog_under_replicated_partitions",
+        "Partitions whose in-sync set is smaller than their replica set.",
+        lambda: 0,
+    )
+    metrics.gauge(
+        "duolog_quarantined_batches",
+        "Damaged batches that are set aside.",
+        lambda: housekeeping.quarantined,
+    )
+    metrics.gauge(
+        "duolog_disk_free_bytes",
+        "Free bytes of the data directory's file system.",
+        broker.disk.free_bytes,
+    )
+    metrics.detail("topic", lambda name: _topic_samples(broker, name))
+
+
+def _topic_samples(broker: Broker, name: str) -> Iterator[Sample] | None:
+    topic = broker.catalog.topics.get(name)
+    if topic is None:
+        return None
+    return (
+        sample
+        for index in range(topic.partitions)
+        for sample in _partition_samples(broker, name, index)
+    )
+
+
+def _partition_samples(broker: Broker, name: str, index: int) -> Iterator[Sample]:
+    partition = broker.partition(name, index)
+    labels = {"topic": name, "partition": str(index)}
+    for series, doc, value, counter in (
+        ("start_offset", "First offset.", partition.log.start_offset, False),
+        ("end_offset", "Next offset to be written.", partition.log.end_offset, False),
+        ("high_watermark", "Readers see offsets below it.", partition.high_watermark, False),
+        ("size_bytes", "Bytes on disk.", partition.log.size_bytes, False),
+        ("bytes_in_total", "Bytes produced since the start.", partition.bytes_in, True),
+        ("bytes_out_total", "Bytes fetched since the start.", partition.bytes_out, True),
+    ):
+        yield Sample(f"duolog_partition_{series}", doc, labels, value, counter)

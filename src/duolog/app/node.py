@@ -1,0 +1,246 @@
+"""One node, from settings to a served address and back."""
+
+import asyncio
+import gc
+import os
+import random
+import resource
+import signal
+import uuid
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+
+import msgspec
+import uvloop
+
+from duolog.adapters.clock import SystemClock
+from duolog.adapters.disk import LocalDisk
+from duolog.adapters.http import HttpServer, serve_http
+from duolog.adapters.sqlite import SqliteStore
+from duolog.adapters.tcp import TcpListener, listen_tcp
+from duolog.admin_api.handler import admin_handler
+from duolog.app.data_directory import DataDirectory, Identity, StartRefused
+from duolog.app.gauges import register_gauges
+from duolog.broker.broker import Broker
+from duolog.broker.catalog import Catalog
+from duolog.broker.cluster_id import establish_cluster_id
+from duolog.broker.groups.coordinator import GroupCoordinator
+from duolog.broker.groups.offset_store import PartitionOffsetStore
+from duolog.broker.housekeeping import Housekeeping
+from duolog.broker.producer_ids import ProducerIds
+from duolog.broker.storage import DataMissing
+from duolog.config.address import Address
+from duolog.config.settings import Settings
+from duolog.core.groups.settings import GroupSettings
+from duolog.kafka_api.door import KafkaDoor
+from duolog.observe.health import Health
+from duolog.observe.logs import configure_logs, get_logger
+from duolog.observe.loop_lag import LoopLagProbe
+from duolog.observe.metrics import Metrics
+
+__all__ = ["StartRefused", "run"]
+
+METADATA_NAME = "metadata.sqlite"
+DRAIN_SECONDS_MAX = 5.0
+SESSION_ID_MAX = 0x7FFF_FFFF
+
+GC_THRESHOLDS = (100_000, 50, 100)
+"""The hot path makes no cycles, so the collector has little to find and should seldom look."""
+
+log = get_logger("node")
+
+OnReady = Callable[[dict[str, str]], None]
+
+
+def run(settings: Settings, ready_file: Path | None, on_ready: OnReady) -> int:
+    """Serve until SIGTERM or SIGINT; the process's exit code. Raises StartRefused."""
+    configure_logs(settings.get("log.level"), settings.get("log.format"))
+    _allow_many_files()
+    directory = DataDirectory(Path(settings.get("data.dir")).absolute())
+    directory.lock()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_serve(settings, directory, ready_file, on_ready))
+    finally:
+        directory.unlock()
+
+
+async def _serve(
+    settings: Settings, directory: DataDirectory, ready_file: Path | None, on_ready: OnReady
+) -> int:
+    stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    _stop_on_signals(stopped)
+    metrics, health = Metrics(), Health()
+    health.set("start", False, "the node is starting")
+    async with AsyncExitStack() as cleanup:
+        admin = await _serve_admin(settings, health, metrics)
+        cleanup.push_async_callback(admin.close, 1.0)
+
+        broker = await _start_broker(settings, directory, metrics, health, stopped, cleanup)
+        door = KafkaDoor(broker, metrics, lambda: random.randint(1, SESSION_ID_MAX))
+        listener = _listen(settings, door)
+        cleanup.callback(listener.abort_connections)
+        broker.advertised = _advertised(settings, listener)
+        cleanup.push_async_callback(door.drain, DRAIN_SECONDS_MAX)
+        cleanup.callback(listener.stop_accepting)
+        door.start()
+
+        housekeeping = Housekeeping(broker)
+        register_gauges(metrics, broker, housekeeping, listener)
+        duties = asyncio.create_task(housekeeping.run())
+        duties.add_done_callback(lambda task: _duties_ended(task, stopped))
+        cleanup.callback(duties.cancel)
+        probe = LoopLagProbe(metrics.loop_lag)
+        probe.start()
+        cleanup.callback(probe.stop)
+
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+        health.set("start", True)
+        addresses = {
+            "kafka": str(Address(*listener.address)),
+            "admin": str(Address(*admin.address)),
+        }
+        log.info("serving", **addresses, partitions=broker.partition_count)
+        if ready_file is not None:
+            _write_ready_file(ready_file, addresses)
+        on_ready(addresses)
+        code = await stopped
+        health.set("start", False, "the node is stopping")
+        log.info("stopping")
+    return code
+
+
+async def _start_broker(
+    settings: Settings,
+    directory: DataDirectory,
+    metrics: Metrics,
+    health: Health,
+    stopped: asyncio.Future[int],
+    cleanup: AsyncExitStack,
+) -> Broker:
+    clock = SystemClock()
+    disk = LocalDisk(str(directory.path))
+    cleanup.callback(disk.close)
+    store = await SqliteStore.open(str(directory.path / METADATA_NAME), clock)
+    cleanup.push_async_callback(store.close)
+    cluster_id = await establish_cluster_id(store, uuid.uuid4)
+    node_id = settings.integer("node.id")
+    directory.claim(Identity(cluster_id, node_id))
+
+    def storage_failed(error: OSError) -> None:
+        health.set("storage", False, f"the disk failed: {error}")
+        if not stopped.done():
+            stopped.set_result(1)
+
+    broker = Broker(
+        disk=disk,
+        clock=clock,
+        settings=settings,
+        catalog=Catalog(
+            store, node_id, new_id=uuid.uuid4, topic_defaults=settings.topic_defaults()
+        ),
+        producer_ids=ProducerIds(store),
+        metrics=metrics,
+        node_id=node_id,
+        cluster_id=cluster_id,
+        on_storage_failure=storage_failed,
+    )
+    broker.groups = GroupCoordinator(clock, PartitionOffsetStore(broker), _group_settings(settings))
+    try:
+        await broker.start()
+    except DataMissing as error:
+        raise StartRefused(
+            f"The data directory is incomplete: {error}."
+            " Restore it, or delete the topic's metadata by starting with an empty directory."
+        ) from error
+    cleanup.push_async_callback(broker.stop)
+    await broker.groups.start()
+    cleanup.push_async_callback(broker.groups.stop)
+    return broker
+
+
+def _group_settings(settings: Settings) -> GroupSettings:
+    return GroupSettings(
+        session_timeout_ms_min=settings.integer("group.min.session.timeout.ms"),
+        session_timeout_ms_max=settings.integer("group.max.session.timeout.ms"),
+        initial_rebalance_delay_ms=settings.integer("group.initial.rebalance.delay.ms"),
+        group_size_max=settings.integer("group.max.size"),
+        offsets_retention_ms=settings.integer("offsets.retention.minutes") * 60_000,
+        offsets_retention_check_interval_ms=settings.integer(
+            "offsets.retention.check.interval.ms"
+        ),
+        offsets_partitions=settings.integer("offsets.topic.num.partitions"),
+    )
+
+
+def _listen(settings: Settings, door: KafkaDoor) -> TcpListener:
+    address = settings.address("kafka.listen")
+    assert address is not None
+    try:
+        return listen_tcp(
+            *address, door.new_session, connections_max=settings.integer("connections.max")
+        )
+    except OSError as error:
+        raise _cannot_bind("kafka.listen", address, error) from error
+
+
+async def _serve_admin(settings: Settings, health: Health, metrics: Metrics) -> HttpServer:
+    address = settings.address("admin.listen")
+    assert address is not None
+    try:
+        return await serve_http(admin_handler(health, metrics), *address)
+    except OSError as error:
+        raise _cannot_bind("admin.listen", address, error) from error
+
+
+def _cannot_bind(name: str, address: Address, error: OSError) -> StartRefused:
+    return StartRefused(
+        f"Nothing can listen on {address} ({name}): {error.strerror}."
+        " Choose another address, or port 0 for a free one."
+    )
+
+
+def _advertised(settings: Settings, listener: TcpListener) -> tuple[str, int]:
+    """Where clients are told to connect: as configured, else where the node listens."""
+    advertised = settings.address("kafka.advertised")
+    host, port = listener.address
+    if advertised is None:
+        listening = settings.address("kafka.listen")
+        assert listening is not None
+        return listening.host, port
+    return advertised.host, advertised.port or port
+
+
+def _allow_many_files() -> None:
+    """A node needs a descriptor per connection and per segment that is read."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _stop_on_signals(stopped: asyncio.Future[int]) -> None:
+    def stop() -> None:
+        if not stopped.done():
+            stopped.set_result(0)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+
+
+def _duties_ended(task: asyncio.Task[None], stopped: asyncio.Future[int]) -> None:
+    """Housekeeping only ends by being cancelled; anything else must not go unnoticed."""
+    if not task.cancelled() and task.exception() is not None:
+        log.critical("housekeeping failed", exc_info=task.exception())
+        if not stopped.done():
+            stopped.set_result(1)
+
+
+def _write_ready_file(path: Path, addresses: dict[str, str]) -> None:
+    """Whole or not at all: somebody is waiting for it to appear."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(msgspec.json.encode(addresses) + b"\n")
+    temporary.replace(path)

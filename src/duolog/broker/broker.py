@@ -1,0 +1,161 @@
+"""A node's partitions, and everything that a door needs to serve them."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from duolog.broker.catalog import Catalog, Topic
+from duolog.broker.flusher import Flusher
+from duolog.broker.groups.coordinator import GroupCoordinator
+from duolog.broker.partition import Partition
+from duolog.broker.producer_ids import ProducerIds
+from duolog.broker.storage import Storage
+from duolog.config.settings import Settings
+from duolog.model.errors import StorageFailed, TopicExists, UnknownTopicOrPartition
+from duolog.observe.logs import get_logger
+from duolog.observe.metrics import Metrics
+from duolog.ports.clock import Clock
+from duolog.ports.disk import Disk
+
+log = get_logger("broker")
+
+
+class Broker:
+    """Owns the partitions of this node. Follows the catalog, which decides what there is."""
+
+    def __init__(
+        self,
+        *,
+        disk: Disk,
+        clock: Clock,
+        settings: Settings,
+        catalog: Catalog,
+        producer_ids: ProducerIds,
+        metrics: Metrics,
+        node_id: int,
+        cluster_id: str,
+        on_storage_failure: Callable[[OSError], None],
+    ) -> None:
+        self.disk = disk
+        self.clock = clock
+        self.settings = settings
+        self.catalog = catalog
+        self.producer_ids = producer_ids
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.rack: str | None = settings.get("node.rack")
+        self.advertised: tuple[str, int] = ("", 0)
+        """Where clients reach this node; known once the listener is bound."""
+        self.routes: dict[tuple[str | bytes, int], Partition] = {}
+        """Each partition twice: by its topic's name, and by the bytes of its topic's id."""
+        self.flusher = Flusher(disk, clock, metrics.fsync, self._storage_failed)
+        self.storage = Storage(
+            disk,
+            clock,
+            self.flusher,
+            decompressed_bytes_max=settings.integer("decompressed.bytes.max"),
+        )
+        self.groups: GroupCoordinator
+        self._on_storage_failure = on_storage_failure
+        self._removals: set[asyncio.Future[None]] = set()
+        catalog.subscribe(self)
+
+    def partition(self, topic: str, index: int) -> Partition:
+        partition = self.routes.get((topic, index))
+        if partition is None:
+            raise UnknownTopicOrPartition(f"there is no partition {index} of topic '{topic}'")
+        return partition
+
+    def partitions(self) -> Iterator[Partition]:
+        return (partition for (key, _), partition in self.routes.items() if isinstance(key, str))
+
+    @property
+    def partition_count(self) -> int:
+        return len(self.routes) // 2
+
+    async def start(self) -> None:
+        """Open every partition of the catalog and finish what a crash left undone."""
+        self.storage.load()
+        await self.catalog.start()
+        await self.catalog.remove_orphans()
+        for path in self.storage.strangers(self.partitions()):
+            self._remove_tree_later(path)
+        await self._make_recovered_durable()
+
+    async def _make_recovered_durable(self) -> None:
+        """What recovery found intact may have been in the page cache only."""
+        recovered = [each for each in self.partitions() if each.log.recovery.scanned_bytes]
+        syncs = [(each, *each.begin_sync()) for each in recovered]
+        targets = [target for _, wanted, _ in syncs for target in wanted]
+
+        def sync_all() -> None:
+            for target in targets:
+                target.sync()
+
+        await self.disk.offload(sync_all)
+        for partition, _, end_offset in syncs:
+            partition.synced(end_offset)
+
+    async def create_topic_if_missing(self, name: str) -> Topic:
+        """As a client's first use of a topic creates it, where that is allowed."""
+        with contextlib.suppress(TopicExists):
+            return await self.catalog.create_topic(
+                name, self.settings.integer("num.partitions"), {}
+            )
+        return self.catalog.get(name)
+
+    async def topic_created(self, topic: Topic) -> None:
+        await self._open(topic, range(topic.partitions))
+
+    async def topic_changed(self, old: Topic, new: Topic) -> None:
+        for index in range(old.partitions):
+            self.routes[new.name, index].configure(new)
+        await self._open(new, range(old.partitions, new.partitions))
+
+    async def topic_deleted(self, topic: Topic) -> None:
+        doomed = []
+        for index in range(topic.partitions):
+            partition = self.routes.pop((topic.name, index))
+            del self.routes[topic.id.bytes, index]
+            self.flusher.forget(partition)
+            partition.fence(UnknownTopicOrPartition(f"topic '{topic.name}' was deleted"))
+            doomed.append(self.storage.remove(partition))
+        await self.groups.topic_deleted(topic.name)
+        for path in doomed:
+            self._remove_tree_later(path)
+
+    async def _open(self, topic: Topic, indexes: range) -> None:
+        for index in indexes:
+            state = self.catalog.partition_state(topic, index)
+            partition = self.storage.open(topic, index, state.leader_epoch)
+            self.routes[topic.name, index] = partition
+            self.routes[topic.id.bytes, index] = partition
+        await self.storage.sync_root()
+
+    def _remove_tree_later(self, path: str) -> None:
+        """Off the event loop, and nobody waits: what is left by a stop goes at the next start."""
+        removal = asyncio.ensure_future(self.disk.offload(partial(self.disk.remove_tree, path)))
+        self._removals.add(removal)
+        removal.add_done_callback(self._removals.discard)
+
+    def _storage_failed(self, error: OSError) -> None:
+        """A sync failed: nothing in this directory can be trusted to be durable any more."""
+        log.critical("sync failed, the data directory is fenced", error=str(error))
+        failure = StorageFailed(f"the disk failed: {error.strerror or error}")
+        for partition in self.partitions():
+            partition.fence(failure)
+        self._on_storage_failure(error)
+
+    async def stop(self) -> None:
+        """Make everything durable and close the logs. Doors have stopped already."""
+        for partition in self.partitions():
+            if partition.log.durable_offset < partition.log.end_offset:
+                self.flusher.request(partition)
+        await self.flusher.drain()
+        now_ms = self.clock.now_ms()
+        for partition in self.partitions():
+            partition.snapshot_producers()
+            partition.log.close(now_ms)
+        await self.storage.write_points(self.partitions())
+        await self.catalog.stop()

@@ -1,0 +1,90 @@
+"""Group commit: what is appended while a sync runs is made durable by the next one.
+
+One flusher per log directory. A failed sync is fatal for the directory and never retried:
+the kernel may have dropped the dirty pages and would report success the second time.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from duolog.observe.metrics import Histogram
+from duolog.ports.clock import Clock
+from duolog.ports.disk import Disk, Syncable
+
+
+class Flushable(Protocol):
+    """A partition, as the flusher sees it."""
+
+    def begin_sync(self) -> tuple[list[Syncable], int]: ...
+
+    def synced(self, end_offset: int) -> None: ...
+
+
+class Flusher:
+    def __init__(
+        self,
+        disk: Disk,
+        clock: Clock,
+        durations: Histogram,
+        on_failure: Callable[[OSError], None],
+    ) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._durations = durations
+        self._on_failure = on_failure
+        self._dirty: dict[Flushable, None] = {}
+        self._syncing: list[tuple[Flushable, int]] = []
+        self._started_ns = 0
+        self._failed = False
+        self._drained: list[asyncio.Future[None]] = []
+
+    def request(self, partition: Flushable) -> None:
+        """Make what the partition has written durable, then call its `synced`."""
+        self._dirty[partition] = None
+        if not self._syncing:
+            self._start()
+
+    def forget(self, partition: Flushable) -> None:
+        """The partition is gone; a running sync may still call its `synced`."""
+        self._dirty.pop(partition, None)
+
+    async def drain(self) -> None:
+        """Wait until everything requested so far is durable, or has failed."""
+        if self._syncing:
+            drained: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._drained.append(drained)
+            await drained
+
+    def _start(self) -> None:
+        if self._failed:
+            return
+        targets: list[Syncable] = []
+        for partition in self._dirty:
+            wanted, end_offset = partition.begin_sync()
+            targets += wanted
+            self._syncing.append((partition, end_offset))
+        self._dirty.clear()
+        self._started_ns = self._clock.monotonic_ns()
+        self._disk.sync(targets, self._done)
+
+    def _done(self, failure: OSError | None) -> None:
+        if failure is not None:
+            self._failed = True
+            self._on_failure(failure)
+            self._release_drained()
+            return
+        self._durations.observe((self._clock.monotonic_ns() - self._started_ns) / 1e9)
+        finished, self._syncing = self._syncing, []
+        if self._dirty:
+            self._start()
+        for partition, end_offset in finished:
+            partition.synced(end_offset)
+        if not self._syncing:
+            self._release_drained()
+
+    def _release_drained(self) -> None:
+        for drained in self._drained:
+            if not drained.done():
+                drained.set_result(None)
+        self._drained.clear()

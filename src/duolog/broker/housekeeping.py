@@ -1,0 +1,151 @@
+"""What a node does beside serving: checkpoints, retention, compaction, scrubbing.
+
+Each duty is one loop over the partitions. Heavy work on immutable files is offloaded; what
+changes a log happens here, on the event loop, where its owner is.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from duolog.broker.broker import Broker
+from duolog.broker.partition import Partition
+from duolog.observe.logs import get_logger
+
+SNAPSHOT_AFTER_BATCHES = 1_000
+"""Batches after which a partition's producer state is written down again: what a restart
+has to replay at most, but for what arrived since the last checkpoint."""
+
+SNAPSHOTS_PER_CHECKPOINT_MAX = 64
+"""Keeps a checkpoint short; the rest take their turn at the next one."""
+
+log = get_logger("housekeeping")
+
+
+class Housekeeping:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.quarantined = sum(len(each.log.damaged) for each in broker.partitions())
+        """Batches set aside because they are damaged, over all partitions."""
+
+    async def run(self) -> None:
+        """Until cancelled. A failure of any duty is raised: it is a bug or a broken disk."""
+        settings = self._broker.settings
+        async with asyncio.TaskGroup() as duties:
+            for name, duty in (
+                ("log.checkpoint.interval.ms", self.checkpoint),
+                ("log.retention.check.interval.ms", self.expire),
+                ("log.cleaner.interval.ms", self.compact),
+            ):
+                duties.create_task(_every(settings.integer(name) / 1000, duty))
+            duties.create_task(self._scrub())
+
+    async def checkpoint(self) -> None:
+        """Bound what the next start must scan, whatever the durability of the topics."""
+        broker = self._broker
+        now_ms = broker.clock.now_ms()
+        snapshots = SNAPSHOTS_PER_CHECKPOINT_MAX
+        for partition in tuple(broker.partitions()):
+            log_ = partition.log
+            if log_.durable_offset < log_.end_offset:
+                broker.flusher.request(partition)
+            log_.checkpoint(now_ms)
+            if partition.batches_since_snapshot >= SNAPSHOT_AFTER_BATCHES and snapshots:
+                snapshots -= 1
+                partition.snapshot_producers()
+        await broker.storage.write_points(tuple(broker.partitions()))
+
+    async def expire(self) -> None:
+        broker = self._broker
+        now_ms = broker.clock.now_ms()
+        producers_before_ms = now_ms - broker.settings.integer("producer.id.expiration.ms")
+        for partition in tuple(broker.partitions()):
+            partition.expire_producers(producers_before_ms)
+            removed = partition.log.expire(now_ms, partition.high_watermark)
+            if removed:
+                log.info(
+                    "segments expired",
+                    topic=partition.topic.name,
+                    partition=partition.index,
+                    segments=len(removed),
+                    start_offset=partition.log.start_offset,
+                )
+                self._remove_later(partition, [path for each in removed for path in each.paths])
+
+    async def compact(self) -> None:
+        broker = self._broker
+        for partition in tuple(broker.partitions()):
+            if not partition.topic.config.cleanup_compact:
+                continue
+            plan = partition.log.plan_compaction(broker.clock.now_ms())
+            if plan is None:
+                continue
+            result = await broker.disk.offload(plan.build)
+            if not self._is_live(partition):
+                continue
+            removed = partition.log.swap(result)
+            log.info(
+                "log compacted",
+                topic=partition.topic.name,
+                partition=partition.index,
+                bytes_before=result.bytes_before,
+                bytes_after=result.bytes_after,
+            )
+            self._remove_later(partition, [path for each in removed for path in each.paths])
+
+    async def _scrub(self) -> None:
+        """Read every sealed segment again and again, slowly, to find damage before a client."""
+        broker = self._broker
+        bytes_per_second = broker.settings.integer("log.scrub.bytes.per.second")
+        if bytes_per_second == 0:
+            return
+        while True:
+            for partition in tuple(broker.partitions()):
+                for segment in tuple(partition.log.segments[:-1]):
+                    if not self._is_live(partition):
+                        break
+                    await self.scrub_segment(partition, segment)
+                    await asyncio.sleep(segment.size / bytes_per_second)
+            await asyncio.sleep(1)
+
+    async def scrub_segment(self, partition: Partition, segment: "Segment") -> None:
+        damaged = await self._broker.disk.offload(
+            partial(partition.log.verify_segment, segment)
+        )
+        if not damaged or not self._is_live(partition):
+            return
+        for each in partition.log.quarantine(damaged):
+            self.quarantined += 1
+            log.error(
+                "damaged batch quarantined",
+                topic=partition.topic.name,
+                partition=partition.index,
+                first_offset=each.first_offset,
+                next_offset=each.next_offset,
+                reason=each.reason,
+            )
+
+    def _is_live(self, partition: Partition) -> bool:
+        routes = self._broker.routes
+        return routes.get((partition.topic.name, partition.index)) is partition
+
+    def _remove_later(self, partition: Partition, paths: list[str]) -> None:
+        """Unlink after `file.delete.delay.ms`, off the event loop: a large file takes long."""
+        disk = self._broker.disk
+
+        def remove() -> None:
+            for path in paths:
+                disk.remove(path)
+
+        async def remove_offloaded() -> None:
+            await disk.offload(remove)
+
+        delay_s = partition.topic.config.file_delete_delay_ms / 1000
+        loop = asyncio.get_running_loop()
+        loop.call_later(delay_s, lambda: loop.create_task(remove_offloaded()))
+
+
+async def _every(seconds: float, duty: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        await duty()

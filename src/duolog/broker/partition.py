@@ -1,0 +1,293 @@
+"""One partition that this broker leads: the only writer of its log.
+
+Everything here runs on the event loop without awaiting between a check and its effect, so
+there is nothing to lock. A door stages the batches of one read event, then writes them with
+one call; waiting for durability is a queue ordered by offset.
+"""
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+import msgspec
+
+from duolog.broker.catalog import Topic
+from duolog.broker.flusher import Flusher
+from duolog.core.producers import ProducerTable
+from duolog.log.log import Log
+from duolog.log.reader import LogSlice
+from duolog.model.errors import (
+    FencedLeaderEpoch,
+    InvalidTimestamp,
+    OffsetOutOfRange,
+    Refusal,
+    StorageFailed,
+    TransactionsUnsupported,
+    UnknownLeaderEpoch,
+)
+from duolog.model.limits import TIMESTAMP_MS_MAX
+from duolog.ports.clock import Clock
+from duolog.ports.disk import Syncable
+from duolog.records.header import (
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    read_header,
+)
+from duolog.records.validation import check_batch, check_records, stamp_append_time
+
+PRODUCERS_SNAPSHOT = "producers"
+ANY_EPOCH = -1
+
+
+class Waiter(Protocol):
+    """Somebody who waits until the partition's high watermark has reached an offset."""
+
+    def settle(self, failure: Refusal | None) -> None: ...
+
+
+class Reader(Protocol):
+    """Somebody who wants to know that there is more to read."""
+
+    def advanced(self) -> None: ...
+
+
+class _FutureWaiter:
+    __slots__ = ("_future",)
+
+    def __init__(self, future: asyncio.Future[None]) -> None:
+        self._future = future
+
+    def settle(self, failure: Refusal | None) -> None:
+        if self._future.done():
+            return
+        if failure is None:
+            self._future.set_result(None)
+        else:
+            self._future.set_exception(failure)
+
+
+class Partition:
+    __slots__ = (
+        "_bounds_timestamps",
+        "_clock",
+        "_decompressed_bytes_max",
+        "_failure",
+        "_fsync",
+        "_opens_batches",
+        "_producers",
+        "_readers",
+        "_flusher",
+        "_waiting",
+        "batches_since_snapshot",
+        "bytes_in",
+        "bytes_out",
+        "high_watermark",
+        "index",
+        "leader_epoch",
+        "in_sync_count",
+        "log",
+        "stamps_append_time",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        topic: Topic,
+        index: int,
+        log: Log,
+        *,
+        leader_epoch: int,
+        flusher: Flusher,
+        clock: Clock,
+        decompressed_bytes_max: int,
+    ) -> None:
+        self.index = index
+        self.log = log
+        self.leader_epoch = leader_epoch
+        self.high_watermark = log.end_offset
+        """Readers see offsets below it. It never goes back."""
+        self.in_sync_count = 1
+        self.batches_since_snapshot = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self._flusher = flusher
+        self._clock = clock
+        self._decompressed_bytes_max = decompressed_bytes_max
+        self._failure: Refusal | None = None
+        self._waiting: deque[tuple[int, Waiter]] = deque()
+        self._readers: dict[Reader, None] = {}
+        self._producers = self._rebuild_producers()
+        self.configure(topic)
+
+    def configure(self, topic: Topic) -> None:
+        """Follow a change of the topic's configuration."""
+        config = topic.config
+        self.topic = topic
+        self.log.config = config
+        self._fsync = config.durability == "fsync"
+        self._opens_batches = config.cleanup_compact
+        self.stamps_append_time = config.timestamp_type == "LogAppendTime"
+        self._bounds_timestamps = not self.stamps_append_time and (
+            config.timestamp_before_max_ms < TIMESTAMP_MS_MAX
+            or config.timestamp_after_max_ms < TIMESTAMP_MS_MAX
+        )
+
+    @property
+    def producer_count(self) -> int:
+        return len(self._producers)
+
+    def check_epoch(self, epoch: int) -> None:
+        """Refuse a request that knows an older or a newer leader than there is."""
+        if epoch == ANY_EPOCH or epoch == self.leader_epoch:
+            return
+        if epoch < self.leader_epoch:
+            raise FencedLeaderEpoch(f"the leader epoch is {self.leader_epoch}, not {epoch}")
+        raise UnknownLeaderEpoch(f"the leader epoch is still {self.leader_epoch}, not {epoch}")
+
+    def stage(self, batch: memoryview, now_ms: int) -> tuple[int, int]:
+        """Check a batch and queue it for `write_staged`.
+
+        Returns its base offset, and the offset that the high watermark must reach before it
+        may be acknowledged. A duplicate is not written again and gets its first offset.
+        """
+        if self._failure is not None:
+            raise self._failure
+        header = check_batch(batch, bytes_max=self.topic.config.max_message_bytes)
+        if header.attributes & TRANSACTIONAL_BIT:
+            raise TransactionsUnsupported("transactions are not supported")
+        if self._opens_batches:
+            check_records(
+                batch,
+                header,
+                decompressed_bytes_max=self._decompressed_bytes_max,
+                keys_required=True,
+            )
+        if self._bounds_timestamps:
+            self._check_timestamps(header, now_ms)
+        elif self.stamps_append_time:
+            stamp_append_time(batch, now_ms)
+            header = read_header(batch)
+        if header.producer_id != NO_PRODUCER_ID:
+            known = self._producers.find_duplicate(header)
+            if known is not None:
+                return known, known + header.last_offset_delta + 1
+            base_offset = self.log.stage(batch, header, self.leader_epoch)
+            self._producers.replay(header, base_offset)
+        else:
+            base_offset = self.log.stage(batch, header, self.leader_epoch)
+        self.batches_since_snapshot += 1
+        self.bytes_in += len(batch)
+        return base_offset, base_offset + header.last_offset_delta + 1
+
+    def _check_timestamps(self, header: BatchHeader, now_ms: int) -> None:
+        config = self.topic.config
+        if header.max_timestamp == NO_TIMESTAMP:
+            return
+        if header.max_timestamp - now_ms > config.timestamp_after_max_ms:
+            raise InvalidTimestamp(
+                f"timestamp {header.max_timestamp} is more than "
+                f"{config.timestamp_after_max_ms} ms ahead"
+            )
+        if now_ms - header.base_timestamp > config.timestamp_before_max_ms:
+            raise InvalidTimestamp(
+                f"timestamp {header.base_timestamp} is more than "
+                f"{config.timestamp_before_max_ms} ms old"
+            )
+
+    def write_staged(self, now_ms: int) -> None:
+        """Write what was staged. StorageFailed means that none of it will ever be read."""
+        try:
+            self.log.write_staged(now_ms)
+        except StorageFailed:
+            self._producers = self._rebuild_producers()
+            raise
+        if self._fsync:
+            self._flusher.request(self)
+        else:
+            self._advance(self.log.end_offset)
+
+    def wait_committed(self, end_offset: int, waiter: Waiter) -> None:
+        """Tell the waiter once the high watermark, now below the offset, has reached it."""
+        self._waiting.append((end_offset, waiter))
+
+    async def append(self, batch: bytearray) -> int:
+        """Append one batch of our own and return its base offset once it is committed."""
+        now_ms = self._clock.now_ms()
+        base_offset, end_offset = self.stage(memoryview(batch), now_ms)
+        self.write_staged(now_ms)
+        if self.high_watermark < end_offset:
+            committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.wait_committed(end_offset, _FutureWaiter(committed))
+            await committed
+        return base_offset
+
+    def read(self, offset: int, bytes_max: int) -> LogSlice | None:
+        """Whole batches from `offset` on, up to the high watermark; None if there is none yet."""
+        if offset >= self.high_watermark:
+            if offset > self.log.end_offset:
+                raise OffsetOutOfRange(f"offset {offset} is past the end {self.log.end_offset}")
+            return None
+        return self.log.read(offset, bytes_max, self.high_watermark)
+
+    def add_reader(self, reader: Reader) -> None:
+        self._readers[reader] = None
+
+    def remove_reader(self, reader: Reader) -> None:
+        self._readers.pop(reader, None)
+
+    def begin_sync(self) -> tuple[list[Syncable], int]:
+        return self.log.begin_sync()
+
+    def synced(self, end_offset: int) -> None:
+        self.log.finish_sync(end_offset)
+        self._advance(end_offset)
+
+    def _advance(self, offset: int) -> None:
+        if offset <= self.high_watermark:
+            return
+        self.high_watermark = offset
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= offset:
+            waiting.popleft()[1].settle(None)
+        if self._readers:
+            self._wake_readers()
+
+    def _wake_readers(self) -> None:
+        for reader in tuple(self._readers):
+            reader.advanced()
+
+    def fence(self, failure: Refusal) -> None:
+        """Take no more writes. What waits is told; whether it was stored is not known."""
+        self._failure = failure
+        while self._waiting:
+            self._waiting.popleft()[1].settle(failure)
+        self._wake_readers()
+
+    def snapshot_producers(self) -> None:
+        """Write down the producers' state, so that a restart replays only what follows.
+
+        Only when nothing is staged and all is durable: a snapshot must not know more than
+        the log does after a crash.
+        """
+        offset = self.log.end_offset
+        if self.log.durable_offset == offset:
+            self.log.write_snapshot(PRODUCERS_SNAPSHOT, offset, self._producers.snapshot())
+            self.batches_since_snapshot = 0
+
+    def expire_producers(self, before_ms: int) -> None:
+        self._producers.expire(before_ms)
+
+    def _rebuild_producers(self) -> ProducerTable:
+        found = self.log.latest_snapshot(PRODUCERS_SNAPSHOT, self.log.end_offset)
+        offset, table = self.log.start_offset, ProducerTable()
+        if found is not None:
+            try:
+                table = ProducerTable.from_snapshot(found[1])
+                offset = max(offset, found[0])
+            except msgspec.DecodeError:
+                table = ProducerTable()
+        for header in self.log.headers(offset):
+            table.replay(header, header.base_offset)
+        return table

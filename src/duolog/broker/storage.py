@@ -1,0 +1,145 @@
+"""The data directory: which partitions lie in it, and where recovery may start.
+
+    <topic>-<partition>/           the log, and an empty file named after the topic's id
+    <topic>-<partition>.deleted/   a partition on its way out
+    recovery-points                up to where each log was durable at the last checkpoint
+"""
+
+import uuid
+from collections.abc import Iterable
+
+from duolog.broker.catalog import Topic
+from duolog.broker.flusher import Flusher
+from duolog.broker.partition import Partition
+from duolog.log.checkpoint import read_checkpoint, write_checkpoint
+from duolog.log.log import Log
+from duolog.observe.logs import get_logger
+from duolog.ports.clock import Clock
+from duolog.ports.disk import Disk
+
+TOPIC_ID_PREFIX = "topic-id."
+DELETED_SUFFIX = ".deleted"
+ROOT = ""
+
+log = get_logger("storage")
+
+
+class DataMissing(Exception):
+    """A partition that had durable records is not in the data directory."""
+
+
+class Storage:
+    def __init__(
+        self, disk: Disk, clock: Clock, flusher: Flusher, *, decompressed_bytes_max: int
+    ) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._flusher = flusher
+        self._decompressed_bytes_max = decompressed_bytes_max
+        self._points: dict[tuple[str, int], int] = {}
+        self._root_changed = False
+
+    def load(self) -> None:
+        self._points = read_checkpoint(self._disk)
+
+    def open(self, topic: Topic, index: int, leader_epoch: int) -> Partition:
+        """Open or make a partition. DataMissing when it should hold records and is not there."""
+        path = directory_of(topic.name, index)
+        marker = TOPIC_ID_PREFIX + str(topic.id)
+        names = self._disk.list_names(path)
+        if marker not in names:
+            if names:
+                # A namesake that was deleted while this node was not there to see it.
+                self._set_aside(path)
+            elif self._points.get((topic.name, index), 0) > 0:
+                raise DataMissing(
+                    f"partition {index} of topic '{topic.name}' had durable records, and its"
+                    f" directory {path} is missing"
+                )
+            self._disk.make_directory(path)
+            self._root_changed = True
+            self._disk.open(f"{path}/{marker}", create=True).close()
+            self._points.pop((topic.name, index), None)
+        opened = Log.open(
+            self._disk,
+            path,
+            topic.config,
+            recovery_point=self._points.get((topic.name, index), 0),
+            now_ms=self._clock.now_ms(),
+        )
+        _report(topic, index, opened)
+        opened.assign_epoch(leader_epoch)
+        return Partition(
+            topic,
+            index,
+            opened,
+            leader_epoch=leader_epoch,
+            flusher=self._flusher,
+            clock=self._clock,
+            decompressed_bytes_max=self._decompressed_bytes_max,
+        )
+
+    def remove(self, partition: Partition) -> str:
+        """Take the partition's directory out of the way; the caller clears it up later."""
+        self._points.pop((partition.topic.name, partition.index), None)
+        return self._set_aside(directory_of(partition.topic.name, partition.index))
+
+    def strangers(self, known: Iterable[Partition]) -> list[str]:
+        """Directories of partitions that no longer exist."""
+        mine = {directory_of(partition.topic.name, partition.index) for partition in known}
+        found = []
+        for name in self._disk.list_names(ROOT):
+            if name.endswith(DELETED_SUFFIX):
+                found.append(name)
+            elif name not in mine and any(
+                each.startswith(TOPIC_ID_PREFIX) for each in self._disk.list_names(name)
+            ):
+                found.append(self._set_aside(name))
+        return found
+
+    async def sync_root(self) -> None:
+        """Make new entries of the data directory durable."""
+        if self._root_changed:
+            self._root_changed = False
+            await self._disk.offload(self._disk.directory(ROOT).sync)
+
+    async def write_points(self, partitions: Iterable[Partition]) -> None:
+        """Note up to where each log is durable, so that the next start scans only the rest."""
+        points = {
+            (partition.topic.name, partition.index): partition.log.durable_offset
+            for partition in partitions
+        }
+        if points != self._points:
+            await self._disk.offload(lambda: write_checkpoint(self._disk, points))
+            self._points = points
+
+    def _set_aside(self, path: str) -> str:
+        aside = f"{path}.{uuid.uuid4().hex}{DELETED_SUFFIX}"
+        self._disk.rename(path, aside)
+        self._root_changed = True
+        return aside
+
+
+def directory_of(topic: str, index: int) -> str:
+    return f"{topic}-{index}"
+
+
+def _report(topic: Topic, index: int, opened: Log) -> None:
+    recovery = opened.recovery
+    if recovery.truncated_bytes:
+        log.warning(
+            "torn tail cut",
+            topic=topic.name,
+            partition=index,
+            bytes=recovery.truncated_bytes,
+            end_offset=opened.end_offset,
+        )
+    for damaged in recovery.quarantined:
+        log.error(
+            "damaged batch quarantined",
+            topic=topic.name,
+            partition=index,
+            first_offset=damaged.first_offset,
+            next_offset=damaged.next_offset,
+            reason=damaged.reason,
+        )

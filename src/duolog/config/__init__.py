@@ -1,0 +1,1 @@
+"""Every setting, declared once: its default, its bounds, its unit and what it is for."""

@@ -1,0 +1,203 @@
+"""What a node can be told when it starts, in the order of the reference page."""
+
+from dataclasses import replace
+from typing import Any
+
+from duolog.config.address import Address
+from duolog.config.setting import Kind, Setting, Value
+from duolog.config.topic import TOPIC_SETTINGS
+from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
+
+KIB = 1024
+MIB = 1024 * KIB
+
+REPLICAS_MAX = (1 << 15) - 1
+"""What fits into the protocol's field."""
+
+TOPIC_PREFIX = "topic."
+"""Before a topic setting's name, it is the node's default for topics that do not set it."""
+
+
+def _setting(name: str, kind: Kind, default: Value, doc: str, **more: Any) -> Setting:
+    return Setting(name=name, kind=kind, default=default, doc=doc, **more)
+
+
+def _bytes(name: str, default: int, doc: str, *, least: int = 1) -> Setting:
+    return _setting(name, "long", default, doc, unit="bytes", least=least)
+
+
+def _ms(name: str, default: int, doc: str, *, least: int = 1) -> Setting:
+    return _setting(name, "int", default, doc, unit="ms", least=least)
+
+
+def _count(
+    name: str, default: int, doc: str, *, least: int = 1, most: int | None = None
+) -> Setting:
+    return _setting(name, "int", default, doc, least=least, most=most)
+
+
+NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
+    "Node": (
+        _setting("data.dir", "path", "./duolog-data", "Where everything is stored."),
+        _count("node.id", 1, "This node's number among the brokers.", least=0),
+        _setting("node.rack", "text", "", "Rack or zone that clients are told; may be empty."),
+        _setting(
+            "log.level",
+            "text",
+            "info",
+            "Least severe event that is logged.",
+            choices=("debug", "info", "warning", "error"),
+        ),
+        _setting(
+            "log.format",
+            "text",
+            "auto",
+            "`auto` is text on a terminal and JSON elsewhere.",
+            choices=("auto", "text", "json"),
+        ),
+    ),
+    "Doors": (
+        _setting(
+            "kafka.listen",
+            "address",
+            Address("127.0.0.1", 9092),
+            "Where Kafka clients connect. Port 0 takes a free one.",
+        ),
+        _setting(
+            "kafka.advertised",
+            "address",
+            None,
+            "Address that Kafka clients are told to use; empty is `kafka.listen`, and port 0 is"
+            " its port. Needed when `kafka.listen` is a wildcard.",
+            optional=True,
+        ),
+        _setting(
+            "sqs.listen",
+            "address",
+            Address("127.0.0.1", 9324),
+            "Where the SQS door will listen. This version has none and opens nothing here.",
+            optional=True,
+        ),
+        _setting(
+            "admin.listen",
+            "address",
+            Address("127.0.0.1", 9325),
+            "Where health and metrics are served; empty serves them nowhere.",
+            optional=True,
+        ),
+    ),
+    "Topics": (
+        _count(
+            "num.partitions",
+            1,
+            "Partitions of a topic that does not say how many.",
+            most=PARTITIONS_PER_TOPIC_MAX,
+        ),
+        _count(
+            "default.replication.factor",
+            1,
+            "Replicas of a topic that does not say how many.",
+            most=REPLICAS_MAX,
+        ),
+        _setting(
+            "auto.create.topics.enable",
+            "bool",
+            True,
+            "Whether a topic is made when a client that allows it first asks for it.",
+        ),
+        _setting("delete.topic.enable", "bool", True, "Whether topics may be deleted."),
+    ),
+    "Connections": (
+        _bytes(
+            "request.bytes.max",
+            100 * MIB,
+            "Largest request frame; a larger one closes the connection.",
+            least=KIB,
+        ),
+        _bytes(
+            "receive.buffer.bytes.total.max",
+            256 * MIB,
+            "Most memory for requests that are still arriving, over all connections.",
+            least=MIB,
+        ),
+        _bytes(
+            "response.backlog.bytes.max",
+            64 * MIB,
+            "Most bytes that wait for one client to read them; more closes its connection.",
+            least=KIB,
+        ),
+        _bytes(
+            "fetch.bytes.max",
+            55 * MIB,
+            "Most bytes that one Fetch is answered with.",
+            least=KIB,
+        ),
+        _count("fetch.sessions.max", 1000, "Most incremental fetch sessions.", least=0),
+        _bytes(
+            "decompressed.bytes.max",
+            64 * MIB,
+            "Largest size that a batch may have once decompressed, where it has to be opened.",
+            least=KIB,
+        ),
+        _count("connections.max", 10_000, "Most connections of each door."),
+        _ms("connection.idle.ms.max", 600_000, "Silence after which a connection is closed."),
+        _ms("frame.receive.ms.max", 120_000, "Longest time that one request may take to arrive."),
+    ),
+    "Log": (
+        _ms(
+            "log.checkpoint.interval.ms",
+            1_000,
+            "How often it is noted how far the logs are durable; recovery scans what is after.",
+        ),
+        _ms("log.retention.check.interval.ms", 300_000, "How often retention is applied."),
+        _ms("log.cleaner.interval.ms", 15_000, "How often logs are looked at for compaction."),
+        _bytes(
+            "log.scrub.bytes.per.second",
+            8 * MIB,
+            "How fast stored batches are read again to find damage; 0 does not.",
+            least=0,
+        ),
+        _ms(
+            "producer.id.expiration.ms",
+            86_400_000,
+            "Silence after which an idempotent producer's sequence numbers are forgotten.",
+        ),
+    ),
+    "Consumer groups": (
+        _count(
+            "offsets.topic.num.partitions",
+            8,
+            "Partitions of the topic that holds committed offsets; fixed once it exists.",
+            most=1_000,
+        ),
+        _setting(
+            "offsets.retention.minutes",
+            "int",
+            10_080,
+            "How long an empty group's committed offsets are kept.",
+            unit="minutes",
+            least=1,
+        ),
+        _ms(
+            "offsets.retention.check.interval.ms",
+            600_000,
+            "How often expired offsets are looked for.",
+        ),
+        _ms("group.min.session.timeout.ms", 6_000, "Shortest session time-out of a member."),
+        _ms("group.max.session.timeout.ms", 1_800_000, "Longest session time-out of a member."),
+        _ms(
+            "group.initial.rebalance.delay.ms",
+            100,
+            "How long a new group waits for more members before its first assignment.",
+            least=0,
+        ),
+        _count("group.max.size", 10_000, "Most members of a group."),
+    ),
+    "Defaults of topics": tuple(
+        replace(setting, name=TOPIC_PREFIX + name) for name, setting in TOPIC_SETTINGS.items()
+    ),
+}
+
+NODE_SETTINGS: dict[str, Setting] = {
+    setting.name: setting for group in NODE_GROUPS.values() for setting in group
+}

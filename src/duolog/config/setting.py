@@ -1,0 +1,170 @@
+"""One setting: what it is called, what it accepts, and what it means.
+
+Topic settings (topic.py) and node settings (node.py) are made of these; the reference page,
+`duolog config show` and the Kafka door's DescribeConfigs read them.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from duolog.config.address import Address, parse_address
+
+Kind = Literal["bool", "int", "long", "double", "text", "list", "address", "path"]
+"""The first six are Kafka's types of configuration; a path and an address are text to Kafka."""
+
+Value = bool | int | float | str | tuple[str, ...] | Address | None
+
+INT_MAX = (1 << 31) - 1
+LONG_MAX = (1 << 63) - 1
+
+Number = TypeVar("Number", int, float)
+
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,19}\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    name: str
+    kind: Kind
+    default: Value
+    doc: str
+    """Sentences for the reference page: what it does, and what a special value means."""
+    unit: str = ""
+    least: int | float | None = None
+    most: int | float | None = None
+    """Without one, the largest number that the kind holds."""
+    choices: tuple[str, ...] = ()
+    """For text the values that are accepted, for a list the items."""
+    optional: bool = False
+    """Whether an empty text is accepted, and means none."""
+    field: str = ""
+    """The attribute of TopicConfig that holds it, where there is exactly one."""
+    only: str = ""
+    """Why no value but the default is accepted; empty where others are."""
+
+    def __post_init__(self) -> None:
+        assert self.parse(self.to_text(self.default)) == self.default, self.name
+
+    @property
+    def default_text(self) -> str:
+        return self.to_text(self.default)
+
+    @property
+    def accepts(self) -> str:
+        """What a value must be, to follow the words "must be"."""
+        if self.only:
+            return f"'{self.default_text}': {self.only}"
+        match self.kind:
+            case "bool":
+                return "true or false"
+            case "int" | "long":
+                return f"a whole number {self._bounds()}"
+            case "double":
+                return f"a number {self._bounds()}"
+            case "list":
+                return f"a comma-separated list of {', '.join(self.choices)}"
+            case "address":
+                return "host:port, or empty" if self.optional else "host:port"
+            case "path":
+                return "a path"
+            case "text":
+                return f"one of {', '.join(self.choices)}" if self.choices else "text"
+
+    def parse(self, text: str) -> Value:
+        """The value that a text stands for. Raises ValueError with what it must be instead."""
+        try:
+            value = self._convert(text.strip())
+        except ValueError:
+            raise self._unfit(text) from None
+        if self.only and value != self.default:
+            raise self._unfit(text)
+        return value
+
+    def from_toml(self, value: object) -> Value:
+        """As `parse`, for a value that TOML has given a type already."""
+        match value:
+            case bool() if self.kind == "bool":
+                return self.parse("true" if value else "false")
+            case bool():
+                raise self._unfit(str(value).lower())
+            case int() if self.kind in ("int", "long", "double"):
+                return self.parse(str(value))
+            case float() if self.kind == "double":
+                return self.parse(repr(value))
+            case str() if self.kind in ("text", "path", "address", "list"):
+                return self.parse(value)
+            case list() if self.kind == "list" and all(isinstance(item, str) for item in value):
+                return self.parse(",".join(value))
+            case _:
+                raise self._unfit(str(value))
+
+    def to_text(self, value: Value) -> str:
+        """The text that `parse` turns back into this value."""
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, tuple) and not isinstance(value, Address):
+            return ",".join(value)
+        return str(value)
+
+    def _convert(self, text: str) -> Value:
+        match self.kind:
+            case "bool":
+                if text.lower() not in ("true", "false"):
+                    raise ValueError(text)
+                return text.lower() == "true"
+            case "int" | "long":
+                if not _WHOLE_NUMBER.match(text):
+                    raise ValueError(text)
+                return self._within_bounds(int(text))
+            case "double":
+                return self._within_bounds(float(text))
+            case "list":
+                return self._items(text)
+            case "address":
+                return None if self.optional and not text else parse_address(text)
+            case "path":
+                if not text:
+                    raise ValueError(text)
+                return text
+            case "text":
+                if self.choices and text not in self.choices:
+                    raise ValueError(text)
+                return text
+
+    def _items(self, text: str) -> tuple[str, ...]:
+        items = tuple(item.strip() for item in text.split(","))
+        if any(item not in self.choices for item in items) or len(set(items)) < len(items):
+            raise ValueError(text)
+        return items
+
+    def _within_bounds(self, number: Number) -> Number:
+        least, most = self._range()
+        # Written so that NaN, which compares false with everything, is refused too.
+        if not least <= number <= most:
+            raise ValueError(number)
+        return number
+
+    def _range(self) -> tuple[int | float, int | float]:
+        natural = INT_MAX if self.kind == "int" else LONG_MAX
+        return (
+            -natural - 1 if self.least is None else self.least,
+            natural if self.most is None else self.most,
+        )
+
+    def _bounds(self) -> str:
+        least, most = self._range()
+        return f"of at least {least}" if self.most is None else f"from {least} to {most}"
+
+    def _unfit(self, text: str) -> ValueError:
+        return ValueError(f"is '{text}' but must be {self.accepts}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant."""
+    close = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.75)
+    return close[0] if close else None

@@ -1,0 +1,1 @@
+"""Decisions: pure state machines that are told the time and touch nothing."""

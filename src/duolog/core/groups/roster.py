@@ -1,0 +1,195 @@
+"""Who is in a group, who leads it, who waits for an answer, and what they can agree on."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from duolog.core.groups.ledger import GroupMetadata
+from duolog.core.groups.messages import JoinRequest, MemberIdentity, MemberProtocol, Ticket
+from duolog.model.errors import FencedInstanceId, UnknownMember
+
+MEMBER_BYTES_OVERHEAD = 32
+"""Length fields and time-outs of a member in the group's record."""
+
+
+@dataclass(slots=True)
+class Member:
+    id: str
+    instance_id: str | None
+    """Names a static member: one that keeps its place over a restart."""
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: tuple[MemberProtocol, ...]
+    session_deadline_ms: int
+    assignment: bytes = b""
+    is_new: bool = False
+    """True until its first join is answered."""
+
+    def metadata_for(self, protocol: str | None) -> bytes:
+        return next((each.metadata for each in self.protocols if each.name == protocol), b"")
+
+    @property
+    def size_bytes(self) -> int:
+        """At least what its entry takes in the group's record, apart from the assignment."""
+        names = (self.id, self.instance_id or "", self.client_id, self.client_host)
+        return (
+            MEMBER_BYTES_OVERHEAD
+            + sum(len(each.encode()) for each in names)
+            + sum(len(each.metadata) for each in self.protocols)
+        )
+
+
+class Roster:
+    def __init__(self) -> None:
+        self.members: dict[str, Member] = {}
+        """By id, in the order of arrival: the vote and a new leader depend on it."""
+        self.leader: str | None = None
+        self.protocol_type: str | None = None
+        self.pending: dict[str, int] = {}
+        """Ids given to members that have yet to join with them, and until when they may."""
+        self.joins: dict[str, Ticket] = {}
+        self.syncs: dict[str, Ticket] = {}
+        self.size_bytes = 0
+        self._ids_by_instance: dict[str, str] = {}
+        self._supporters: Counter[str] = Counter()
+
+    @classmethod
+    def restored(cls, metadata: GroupMetadata, now_ms: int) -> "Roster":
+        """As after the last rebalance; every member has a full session to show itself again."""
+        roster = cls()
+        for each in metadata.members:
+            roster.add(
+                Member(
+                    id=each.id,
+                    instance_id=each.instance_id,
+                    client_id=each.client_id,
+                    client_host=each.client_host,
+                    session_timeout_ms=each.session_timeout_ms,
+                    rebalance_timeout_ms=each.rebalance_timeout_ms,
+                    protocols=(MemberProtocol(metadata.protocol or "", each.subscription),),
+                    session_deadline_ms=now_ms + each.session_timeout_ms,
+                    assignment=each.assignment,
+                )
+            )
+        roster.protocol_type = metadata.protocol_type or None
+        roster.leader = metadata.leader
+        return roster
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __contains__(self, member_id: str) -> bool:
+        return member_id in self.members
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self.members.values())
+
+    def add(self, member: Member) -> None:
+        self.members[member.id] = member
+        if self.leader is None:
+            self.leader = member.id
+        if member.instance_id is not None:
+            self._ids_by_instance[member.instance_id] = member.id
+        self.pending.pop(member.id, None)
+        self._count(member, 1)
+
+    def remove(self, member_id: str) -> None:
+        """Its parked requests are the caller's to answer first."""
+        member = self.members.pop(member_id)
+        assert member_id not in self.joins, "a parked join would never be answered"
+        assert member_id not in self.syncs, "a parked sync would never be answered"
+        if member.instance_id is not None:
+            del self._ids_by_instance[member.instance_id]
+        if self.leader == member_id:
+            self.leader = next(iter(self.members), None)
+        self._count(member, -1)
+
+    def replace(self, old_id: str, new_id: str) -> Member:
+        """Give a static member's place, and with it the lead, to its new incarnation."""
+        member = self.members[old_id]
+        self._count(member, -1)
+        self.members = {
+            (new_id if each == old_id else each): value for each, value in self.members.items()
+        }
+        member.id = new_id
+        assert member.instance_id is not None, "only a static member can be replaced"
+        self._ids_by_instance[member.instance_id] = new_id
+        if self.leader == old_id:
+            self.leader = new_id
+        self._count(member, 1)
+        return member
+
+    def update(self, member: Member, request: JoinRequest) -> None:
+        self._count(member, -1)
+        member.client_id = request.client_id
+        member.client_host = request.client_host
+        member.session_timeout_ms = request.session_timeout_ms
+        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        member.protocols = request.protocols
+        self._count(member, 1)
+
+    def member_of(self, instance_id: str) -> str | None:
+        return self._ids_by_instance.get(instance_id)
+
+    def check(self, who: MemberIdentity) -> Member:
+        """The member; refused when it is none, or another one took its static identity."""
+        if who.instance_id is not None:
+            holder = self._ids_by_instance.get(who.instance_id)
+            if holder is None:
+                raise UnknownMember(f"no member has the instance id {who.instance_id}")
+            if holder != who.member_id:
+                raise FencedInstanceId(f"the instance id {who.instance_id} is now {holder}")
+        member = self.members.get(who.member_id)
+        if member is None:
+            raise UnknownMember(f"the group has no member {who.member_id!r}")
+        return member
+
+    @property
+    def all_joined(self) -> bool:
+        return len(self.joins) == len(self.members) and not self.pending
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The group waits as long as its most patient member."""
+        return max((member.rebalance_timeout_ms for member in self), default=0)
+
+    def elect_joined_leader(self) -> bool:
+        """Keep the leader if it has joined, else take the first that has; False if none has."""
+        if self.leader not in self.joins:
+            joined = next((each for each in self.members if each in self.joins), None)
+            if joined is None:
+                return False
+            self.leader = joined
+        return True
+
+    def can_join_with(self, protocol_type: str, protocols: tuple[MemberProtocol, ...]) -> bool:
+        """Whether some protocol would still be known to everybody."""
+        if not protocol_type or not protocols:
+            return False
+        if not self.members:
+            return True
+        return protocol_type == self.protocol_type and any(
+            self._supporters[each.name] == len(self.members) for each in protocols
+        )
+
+    def vote(self) -> str | None:
+        """The protocol that most members prefer among those that all know; the earliest of equals.
+
+        None when there is nothing left that all know.
+        """
+        votes: Counter[str] = Counter()
+        for member in self:
+            for each in member.protocols:
+                if self._supporters[each.name] == len(self.members):
+                    votes[each.name] += 1
+                    break
+        return max(votes, key=votes.__getitem__, default=None)
+
+    def _count(self, member: Member, sign: int) -> None:
+        for name in {each.name for each in member.protocols}:
+            self._supporters[name] += sign
+            if not self._supporters[name]:
+                del self._supporters[name]
+        self.size_bytes += sign * member.size_bytes

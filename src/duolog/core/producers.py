@@ -1,0 +1,135 @@
+"""Recognises the batches of idempotent producers: in order, a duplicate, or out of order.
+
+Pure. Owned by broker/partition.py, which checks before it stages a batch and replays headers
+of the log after a restart, so that what is refused does not depend on what was in memory.
+"""
+
+from collections import deque
+
+import msgspec
+
+from duolog.model.errors import InvalidProducerEpoch, OutOfOrderSequence
+from duolog.model.limits import PRODUCER_BATCHES_REMEMBERED, PRODUCERS_PER_PARTITION_MAX
+from duolog.records.header import NO_PRODUCER_ID, BatchHeader
+
+_SEQUENCE_MASK = 0x7FFF_FFFF
+
+
+class Producer:
+    """What a partition remembers of one producer id."""
+
+    __slots__ = ("batches", "epoch", "last_timestamp", "next_sequence")
+
+    def __init__(self, epoch: int, next_sequence: int, last_timestamp: int) -> None:
+        self.epoch = epoch
+        self.next_sequence = next_sequence
+        self.last_timestamp = last_timestamp
+        self.batches: deque[tuple[int, int, int]] = deque(maxlen=PRODUCER_BATCHES_REMEMBERED)
+        """(base sequence, last offset delta, base offset) of the newest batches."""
+
+
+class _Row(msgspec.Struct, array_like=True):
+    producer_id: int
+    epoch: int
+    next_sequence: int
+    last_timestamp: int
+    batches: list[tuple[int, int, int]]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[_Row]).decode
+
+
+class ProducerTable:
+    """All idempotent producers of one partition."""
+
+    __slots__ = ("_producers",)
+
+    def __init__(self) -> None:
+        self._producers: dict[int, Producer] = {}
+
+    def __len__(self) -> int:
+        return len(self._producers)
+
+    def get(self, producer_id: int) -> Producer | None:
+        return self._producers.get(producer_id)
+
+    def find_duplicate(self, header: BatchHeader) -> int | None:
+        """The base offset under which this batch is stored already; None when it is new.
+
+        Raises OutOfOrderSequence or InvalidProducerEpoch when it must not be appended. A
+        producer that the partition does not know may start at any sequence: its history may
+        have been removed by retention.
+        """
+        producer = self._producers.get(header.producer_id)
+        if producer is None:
+            return None
+        sequence = header.base_sequence
+        if header.producer_epoch == producer.epoch:
+            if sequence == producer.next_sequence:
+                return None
+            for base_sequence, last_offset_delta, base_offset in producer.batches:
+                if base_sequence == sequence and last_offset_delta == header.last_offset_delta:
+                    return base_offset
+        elif header.producer_epoch < producer.epoch:
+            raise InvalidProducerEpoch(
+                f"producer {header.producer_id} has epoch {producer.epoch}, "
+                f"this batch {header.producer_epoch}"
+            )
+        elif sequence == 0:
+            return None
+        raise OutOfOrderSequence(
+            f"producer {header.producer_id} sent sequence {sequence}, "
+            f"expected {producer.next_sequence}"
+        )
+
+    def replay(self, header: BatchHeader, base_offset: int) -> None:
+        """Take note of a batch that the log holds at `base_offset`."""
+        producer_id = header.producer_id
+        if producer_id == NO_PRODUCER_ID:
+            return
+        producer = self._producers.get(producer_id)
+        if producer is None or producer.epoch != header.producer_epoch:
+            if producer is None and len(self._producers) >= PRODUCERS_PER_PARTITION_MAX:
+                del self._producers[next(iter(self._producers))]
+            producer = Producer(header.producer_epoch, 0, header.max_timestamp)
+            self._producers[producer_id] = producer
+        sequence = header.base_sequence
+        last_offset_delta = header.last_offset_delta
+        producer.batches.append((sequence, last_offset_delta, base_offset))
+        producer.next_sequence = (sequence + last_offset_delta + 1) & _SEQUENCE_MASK
+        producer.last_timestamp = header.max_timestamp
+
+    def expire(self, before_ms: int) -> None:
+        """Forget producers that wrote nothing since `before_ms`."""
+        stale = [
+            producer_id
+            for producer_id, producer in self._producers.items()
+            if producer.last_timestamp < before_ms
+        ]
+        for producer_id in stale:
+            del self._producers[producer_id]
+
+    def snapshot(self) -> bytes:
+        return _encode(
+            [
+                _Row(
+                    producer_id,
+                    producer.epoch,
+                    producer.next_sequence,
+                    producer.last_timestamp,
+                    list(producer.batches),
+                )
+                for producer_id, producer in self._producers.items()
+            ]
+        )
+
+    @classmethod
+    def from_snapshot(cls, data: bytes) -> "ProducerTable":
+        """Raises msgspec.DecodeError on bytes that no snapshot() returned."""
+        table = cls()
+        for row in _decode(data):
+            producer = Producer(row.epoch, row.next_sequence, row.last_timestamp)
+            producer.batches.extend(row.batches)
+            table._producers[row.producer_id] = producer
+        return table

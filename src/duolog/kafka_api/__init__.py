@@ -1,0 +1,1 @@
+"""The Kafka door: connection → dispatch → handlers, one module per API."""

@@ -1,0 +1,64 @@
+"""What AlterConfigs and IncrementalAlterConfigs share: one result per named resource."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from duolog.broker.catalog import Catalog
+from duolog.kafka_api.config_entries import ResourceType
+from duolog.kafka_api.errors import code_of
+from duolog.model.errors import InvalidRequest, Refusal
+
+Edit = Callable[[Mapping[str, str]], Mapping[str, str]]
+
+
+async def change_resources(
+    catalog: Catalog,
+    resources: Sequence[Any],
+    edit_of: Callable[[Sequence[Any]], Edit],
+    *,
+    validate_only: bool,
+) -> list[dict[str, Any]]:
+    """Edit each topic's overrides; `edit_of` turns the wished changes into the edit."""
+    times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    results = []
+    for resource in resources:
+        named = resource.resource_type, resource.resource_name
+        result = {
+            "error_code": 0,
+            "error_message": None,
+            "resource_type": named[0],
+            "resource_name": named[1],
+        }
+        try:
+            if times[named] > 1:
+                raise InvalidRequest("the request names this resource more than once")
+            _check_changes(resource)
+            await catalog.edit_config(
+                resource.resource_name, edit_of(resource.configs), validate_only=validate_only
+            )
+        except Refusal as refusal:
+            result["error_code"] = code_of(refusal)
+            result["error_message"] = str(refusal)
+        results.append(result)
+    return results
+
+
+def _check_changes(resource: Any) -> None:
+    if resource.resource_type == ResourceType.BROKER:
+        raise InvalidRequest(
+            "a node reads its settings when it starts: set them in its file, its environment or"
+            " its command line"
+        )
+    if resource.resource_type != ResourceType.TOPIC:
+        raise InvalidRequest(f"resources of type {resource.resource_type} have no settings here")
+    times = Counter(config.name for config in resource.configs)
+    if twice := [name for name, count in times.items() if count > 1]:
+        raise InvalidRequest(f"the request names {', '.join(twice)} more than once")
+
+
+def text_of(config: Any) -> str:
+    if config.value is None:
+        raise InvalidRequest(f"{config.name} needs a value")
+    text: str = config.value
+    return text

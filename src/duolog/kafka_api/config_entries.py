@@ -1,0 +1,106 @@
+"""Settings as the Kafka protocol describes them."""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Any
+
+from duolog.broker.catalog import Topic
+from duolog.config.node import TOPIC_PREFIX
+from duolog.config.setting import Kind, Setting
+from duolog.config.settings import Settings
+from duolog.config.topic import TOPIC_SETTINGS
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    BROKER = 4
+
+
+class Source(IntEnum):
+    """Where a value comes from."""
+
+    TOPIC = 1
+    NODE = 4
+    DEFAULT = 5
+
+
+_TYPES: dict[Kind, int] = {
+    "bool": 1,
+    "text": 2,
+    "path": 2,
+    "address": 2,
+    "int": 3,
+    "long": 5,
+    "double": 6,
+    "list": 7,
+}
+
+_KAFKA_NAMES = {
+    "broker.id": "node.id",
+    "broker.rack": "node.rack",
+    "log.dirs": "data.dir",
+    "message.max.bytes": "topic.max.message.bytes",
+    "min.insync.replicas": "topic.min.insync.replicas",
+    "compression.type": "topic.compression.type",
+    "log.cleanup.policy": "topic.cleanup.policy",
+    "log.message.timestamp.type": "topic.message.timestamp.type",
+    "log.retention.bytes": "topic.retention.bytes",
+    "log.retention.ms": "topic.retention.ms",
+    "log.roll.ms": "topic.segment.ms",
+    "log.segment.bytes": "topic.segment.bytes",
+    "unclean.leader.election.enable": "topic.unclean.leader.election.enable",
+}
+"""What consoles ask a broker for under Kafka's name, and the setting that has it here."""
+
+
+def topic_entries(topic: Topic, settings: Settings) -> list[dict[str, Any]]:
+    """Every setting of the topic: its own value, else the node's, else the built-in one."""
+    return [_topic_entry(topic, setting, settings) for setting in TOPIC_SETTINGS.values()]
+
+
+def node_entries(settings: Settings) -> Iterator[dict[str, Any]]:
+    for name in settings.declared:
+        yield _node_entry(name, name, settings)
+    for kafka_name, name in _KAFKA_NAMES.items():
+        yield _node_entry(kafka_name, name, settings)
+
+
+def _topic_entry(topic: Topic, setting: Setting, settings: Settings) -> dict[str, Any]:
+    values = _node_values(setting.name, TOPIC_PREFIX + setting.name, settings)
+    if setting.name in topic.overrides:
+        values.insert(0, _value(setting.name, topic.overrides[setting.name], Source.TOPIC))
+    # A setting with one possible value is shown as one that cannot be changed.
+    return _entry(setting.name, values, setting, read_only=bool(setting.only))
+
+
+def _node_entry(shown_as: str, name: str, settings: Settings) -> dict[str, Any]:
+    setting = settings.declared[name]
+    # A node reads its settings when it starts, and never again.
+    return _entry(shown_as, _node_values(shown_as, name, settings), setting, read_only=True)
+
+
+def _node_values(shown_as: str, name: str, settings: Settings) -> list[dict[str, Any]]:
+    values = [_value(shown_as, settings.declared[name].default_text, Source.DEFAULT)]
+    if settings.source(name) != "default":
+        values.insert(0, _value(name, settings.text(name), Source.NODE))
+    return values
+
+
+def _value(name: str, text: str, source: Source) -> dict[str, Any]:
+    return {"name": name, "value": text, "source": int(source)}
+
+
+def _entry(
+    name: str, values: list[dict[str, Any]], setting: Setting, *, read_only: bool
+) -> dict[str, Any]:
+    """`values` are all that there are, the one in force first."""
+    return {
+        "name": name,
+        "value": values[0]["value"],
+        "read_only": read_only,
+        "config_source": values[0]["source"],
+        "is_sensitive": False,
+        "synonyms": values,
+        "config_type": _TYPES[setting.kind],
+        "documentation": setting.doc,
+    }

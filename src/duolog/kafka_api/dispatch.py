@@ -1,0 +1,117 @@
+"""From an API key to the module that serves it. Produce and Fetch go straight to theirs."""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from duolog.broker.broker import Broker
+from duolog.kafka_api.client import Client
+from duolog.kafka_api.handlers import (
+    alter_configs,
+    create_partitions,
+    create_topics,
+    delete_groups,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_groups,
+    describe_log_dirs,
+    describe_topic_partitions,
+    find_coordinator,
+    heartbeat,
+    incremental_alter_configs,
+    init_producer_id,
+    join_group,
+    leave_group,
+    list_groups,
+    list_offsets,
+    metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    offset_for_leader_epoch,
+    sync_group,
+)
+from duolog.observe.metrics import Metrics, OperationStats
+from duolog.wire.kafka import api_versions
+from duolog.wire.kafka.apis import APIS, Api, ApiKey
+from duolog.wire.kafka.errors import MalformedRequest
+from duolog.wire.kafka.frames import response_prefix
+from duolog.wire.kafka.messages import decode_request, encode_response
+
+Handler = Callable[[Broker, Any, Client], Awaitable[dict[str, Any]]]
+
+HANDLERS: dict[ApiKey, Handler] = {
+    ApiKey.LIST_OFFSETS: list_offsets.handle,
+    ApiKey.OFFSET_COMMIT: offset_commit.handle,
+    ApiKey.OFFSET_FETCH: offset_fetch.handle,
+    ApiKey.FIND_COORDINATOR: find_coordinator.handle,
+    ApiKey.JOIN_GROUP: join_group.handle,
+    ApiKey.HEARTBEAT: heartbeat.handle,
+    ApiKey.LEAVE_GROUP: leave_group.handle,
+    ApiKey.SYNC_GROUP: sync_group.handle,
+    ApiKey.DESCRIBE_GROUPS: describe_groups.handle,
+    ApiKey.LIST_GROUPS: list_groups.handle,
+    ApiKey.CREATE_TOPICS: create_topics.handle,
+    ApiKey.DELETE_TOPICS: delete_topics.handle,
+    ApiKey.DELETE_RECORDS: delete_records.handle,
+    ApiKey.INIT_PRODUCER_ID: init_producer_id.handle,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch.handle,
+    ApiKey.DESCRIBE_CONFIGS: describe_configs.handle,
+    ApiKey.ALTER_CONFIGS: alter_configs.handle,
+    ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs.handle,
+    ApiKey.CREATE_PARTITIONS: create_partitions.handle,
+    ApiKey.DELETE_GROUPS: delete_groups.handle,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs.handle,
+    ApiKey.OFFSET_DELETE: offset_delete.handle,
+    ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
+}
+
+
+class Dispatch:
+    def __init__(self, broker: Broker, metrics: Metrics) -> None:
+        self._broker = broker
+        self._clock = broker.clock
+        self._metadata = metadata.MetadataHandler(broker)
+        self._stats = {key: metrics.request("kafka", api.name) for key, api in APIS.items()}
+
+    def begin(
+        self, api_key: int, correlation_id: int, client: Client, body: memoryview
+    ) -> bytes | Coroutine[Any, Any, bytes]:
+        """The response frame, or a coroutine that returns it. The body is read before this
+        returns, because the buffer under it is used again."""
+        api = APIS.get(api_key)
+        version = client.api_version
+        if api_key == ApiKey.API_VERSIONS:
+            self._stats[api_key].ok += 1
+            encoded = api_versions.encode_response(version)
+            return response_prefix(api_key, version, correlation_id, len(encoded)) + encoded
+        if api is None or not api.serves(version):
+            raise MalformedRequest(f"API {api_key} is not served at version {version}")
+        stats = self._stats[api_key]
+        if api_key == ApiKey.METADATA:
+            asked = self._metadata.parse(version, body)
+            return self._serve(api, correlation_id, client, stats, self._metadata.handle(version, asked))
+        handler = HANDLERS[api.key]
+        request = decode_request(api_key, version, body)
+        return self._serve(
+            api, correlation_id, client, stats, self._handle(handler, api, request, client)
+        )
+
+    async def _handle(self, handler: Handler, api: Api, request: Any, client: Client) -> bytes:
+        fields = await handler(self._broker, request, client)
+        return encode_response(api.key, client.api_version, fields)
+
+    async def _serve(
+        self,
+        api: Api,
+        correlation_id: int,
+        client: Client,
+        stats: OperationStats,
+        work: Coroutine[Any, Any, bytes],
+    ) -> bytes:
+        started_ns = self._clock.monotonic_ns()
+        body = await work
+        stats.done(started_ns, self._clock.monotonic_ns())
+        return response_prefix(api.key, client.api_version, correlation_id, len(body)) + body

@@ -1,0 +1,1 @@
+"""One module per Kafka API, named as on the wire."""

@@ -1,0 +1,45 @@
+"""CreatePartitions: let topics grow."""
+
+from collections import Counter
+from typing import Any
+
+from duolog.broker.broker import Broker
+from duolog.kafka_api.client import Client
+from duolog.kafka_api.errors import code_of
+from duolog.model.errors import InvalidReplicaAssignment, InvalidRequest, InvalidTopic, Refusal
+
+
+async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
+    times = Counter(topic.name for topic in request.topics)
+    wanted = {topic.name: topic for topic in request.topics}
+    results = []
+    for name, topic in wanted.items():
+        result = {"name": name, "error_code": 0, "error_message": None}
+        try:
+            if times[name] > 1:
+                raise InvalidRequest("the request names this topic more than once")
+            _check(broker, topic)
+            await broker.catalog.create_partitions(
+                name, topic.count, validate_only=request.validate_only
+            )
+        except Refusal as refusal:
+            result["error_code"] = code_of(refusal)
+            result["error_message"] = str(refusal)
+        results.append(result)
+    return {"results": results}
+
+
+def _check(broker: Broker, wanted: Any) -> None:
+    topic = broker.catalog.get(wanted.name)
+    if topic.internal:
+        # A group's offsets are found by its name and the number of partitions.
+        raise InvalidTopic(f"'{topic.name}' is internal and keeps its partitions")
+    if wanted.assignments is None:
+        return
+    new = wanted.count - topic.partitions
+    if new > 0 and len(wanted.assignments) != new:
+        raise InvalidReplicaAssignment(
+            f"{new} partitions are new, and {len(wanted.assignments)} are assigned"
+        )
+    if any(assignment.broker_ids != (broker.node_id,) for assignment in wanted.assignments):
+        raise InvalidReplicaAssignment(f"a partition can be on broker {broker.node_id} only")

@@ -1,0 +1,36 @@
+"""DescribeCluster: which brokers there are."""
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from duolog.broker.broker import Broker
+from duolog.kafka_api.client import Client
+
+_BROKERS = 1
+
+
+async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
+    endpoint_type = getattr(request, "endpoint_type", _BROKERS)
+    if endpoint_type != _BROKERS:
+        return {
+            "error_code": int(ErrorCode.mismatched_endpoint_type),
+            "error_message": "this address serves clients of brokers",
+            "endpoint_type": _BROKERS,
+        }
+    host, port = broker.advertised
+    here = {
+        "broker_id": broker.node_id,
+        "host": host,
+        "port": port,
+        "rack": broker.rack,
+        "is_fenced": False,
+    }
+    return {
+        "error_code": 0,
+        "error_message": None,
+        "endpoint_type": _BROKERS,
+        "cluster_id": broker.cluster_id,
+        "controller_id": broker.node_id,
+        "brokers": [here],
+    }

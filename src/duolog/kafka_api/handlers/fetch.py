@@ -1,0 +1,331 @@
+"""Fetch: answer with file ranges, or park until there is enough to read.
+
+A parked request is registered with each of its partitions and looks again when one of their
+high watermarks advances, or when its time is up; nothing polls.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from duolog.broker.broker import Broker
+from duolog.broker.partition import Partition
+from duolog.core.fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    NO_SESSION,
+    FetchSessions,
+    Session,
+    Wanted,
+)
+from duolog.kafka_api.errors import code_of
+from duolog.model.errors import Refusal, UnknownTopicId, UnknownTopicOrPartition
+from duolog.observe.metrics import OperationStats
+from duolog.ports.clock import Clock
+from duolog.ports.transport import Chunk, FileRange
+from duolog.wire.kafka.apis import ApiKey
+from duolog.wire.kafka.fetch import (
+    Fetched,
+    FetchRequest,
+    Topic,
+    encode_response,
+    parse_request,
+)
+from duolog.wire.kafka.frames import response_prefix
+
+if TYPE_CHECKING:
+    from duolog.kafka_api.connection import Connection
+
+SESSIONS_FROM = 7
+TOPIC_IDS_FROM = 13
+READ_COMMITTED = 1
+NO_OFFSET = -1
+NO_REPLICA = -1
+
+COPIED_BYTES_MAX = 32 * 1024
+"""Up to this size, reading the records into the response costs less than a sendfile."""
+
+Key = tuple[Topic, int]
+
+
+class FetchAnswer:
+    """The answer to one Fetch request."""
+
+    __slots__ = (
+        "_bytes_max",
+        "_connection",
+        "_correlation_id",
+        "_handler",
+        "_min_bytes",
+        "_parked_on",
+        "_read_committed",
+        "_response",
+        "_scheduled",
+        "_session",
+        "_started_ns",
+        "_timer",
+        "_version",
+        "_wanted",
+        "ready",
+    )
+
+    is_produce = False
+
+    def __init__(
+        self,
+        handler: "FetchHandler",
+        connection: "Connection",
+        version: int,
+        correlation_id: int,
+        request: FetchRequest,
+        session: Session[Topic] | None,
+        wanted: dict[Key, Wanted],
+        started_ns: int,
+    ) -> None:
+        self._handler = handler
+        self._connection = connection
+        self._version = version
+        self._correlation_id = correlation_id
+        self._min_bytes = request.min_bytes
+        self._bytes_max = min(request.max_bytes, handler.bytes_max)
+        self._read_committed = request.isolation_level == READ_COMMITTED
+        self._session = session
+        self._wanted = wanted
+        self._started_ns = started_ns
+        self._parked_on: list[Partition] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._scheduled: asyncio.Handle | None = None
+        self._response: list[Chunk] = []
+        self.ready = False
+
+    def begin(self, wait_ms_max: int) -> None:
+        """Answer now if there is enough to read, else park."""
+        if self._try_answer(final=wait_ms_max <= 0):
+            return
+        routes = self._handler.routes
+        for key in self._wanted:
+            partition = routes.get(key)
+            if partition is not None:
+                partition.add_reader(self)
+                self._parked_on.append(partition)
+        self._timer = self._handler.loop.call_later(wait_ms_max / 1000, self._time_out)
+
+    def advanced(self) -> None:
+        """A partition has more to read; look again once this event is over."""
+        if self._scheduled is None:
+            self._scheduled = self._handler.loop.call_soon(self._look_again)
+
+    def _look_again(self) -> None:
+        self._scheduled = None
+        if self._try_answer(final=False):
+            self._unpark()
+            self._connection.answer_ready()
+
+    def _time_out(self) -> None:
+        self._unpark()
+        self._try_answer(final=True)
+        self._connection.answer_ready()
+
+    def _unpark(self) -> None:
+        for partition in self._parked_on:
+            partition.remove_reader(self)
+        self._parked_on.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+            self._scheduled = None
+
+    def abandon(self) -> None:
+        self._unpark()
+
+    def chunks(self) -> list[Chunk]:
+        self._handler.stats.done(self._started_ns, self._connection.now_ns())
+        return self._response
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer with an error for the whole request."""
+        self._encode([], code_of(refusal), NO_SESSION)
+
+    def _try_answer(self, *, final: bool) -> bool:
+        """Read what there is; True when that is an answer."""
+        found: dict[Topic, list[Fetched[Chunk]]] = {}
+        left = self._bytes_max
+        total = 0
+        failed = False
+        served: list[Key] = []
+        routes = self._handler.routes
+        session = self._session
+        for key, wanted in self._wanted.items():
+            topic, index = key
+            records: Chunk | None = None
+            length = 0
+            partition = routes.get(key)
+            try:
+                if partition is None:
+                    raise _unknown(topic, index)
+                partition.check_epoch(wanted.current_leader_epoch)
+                if left > 0:
+                    piece = partition.read(wanted.fetch_offset, min(wanted.bytes_max, left))
+                    if piece is not None:
+                        length = piece.length
+                        left -= length
+                        total += length
+                        served.append(key)
+                        if length <= COPIED_BYTES_MAX:
+                            records = piece.file.pread(length, piece.position)
+                        else:
+                            records = FileRange(piece.file, piece.position, length)
+                watermark = partition.high_watermark
+                start_offset = partition.log.start_offset
+                result: Fetched[Chunk] = (
+                    index,
+                    0,
+                    watermark,
+                    watermark,
+                    start_offset,
+                    NO_REPLICA,
+                    records,
+                    length,
+                )
+                if session is not None and not length:
+                    if (
+                        wanted.told_high_watermark == watermark
+                        and wanted.told_start_offset == start_offset
+                    ):
+                        continue
+            except Refusal as refusal:
+                failed = True
+                code = code_of(refusal)
+                result = (index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, NO_REPLICA, None, 0)
+            found.setdefault(topic, []).append(result)
+        if not (final or failed or total >= self._min_bytes or not self._wanted):
+            return False
+        if session is not None:
+            self._note_told(session, found, served)
+        self._count(served, found)
+        self._encode(list(found.items()), 0, NO_SESSION if session is None else session.id)
+        return True
+
+    def _note_told(
+        self, session: Session[Topic], found: dict[Topic, list[Fetched[Chunk]]], served: list[Key]
+    ) -> None:
+        partitions = session.partitions
+        for topic, results in found.items():
+            for result in results:
+                wanted = partitions.get((topic, result[0]))
+                if wanted is None:
+                    continue
+                if result[1]:
+                    wanted.forget_told()
+                else:
+                    wanted.told_high_watermark = result[2]
+                    wanted.told_start_offset = result[4]
+        # Who was served goes to the end, so that a full answer never starves the others.
+        for key in served:
+            moved = partitions.pop(key, None)
+            if moved is not None:
+                partitions[key] = moved
+
+    def _count(self, served: list[Key], found: dict[Topic, list[Fetched[Chunk]]]) -> None:
+        routes = self._handler.routes
+        for topic, index in served:
+            for result in found[topic]:
+                if result[0] == index:
+                    routes[topic, index].bytes_out += result[7]
+
+    def _encode(
+        self, topics: list[tuple[Topic, list[Fetched[Chunk]]]], error_code: int, session_id: int
+    ) -> None:
+        body, length = encode_response(
+            self._version, 0, error_code, session_id, topics, read_committed=self._read_committed
+        )
+        prefix = response_prefix(ApiKey.FETCH, self._version, self._correlation_id, length)
+        self._response = [prefix, *body]
+        self.ready = True
+
+
+class FetchHandler:
+    def __init__(
+        self,
+        broker: Broker,
+        clock: Clock,
+        sessions: FetchSessions[Topic],
+        stats: OperationStats,
+        *,
+        bytes_max: int,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.routes = broker.routes
+        self.stats = stats
+        self.bytes_max = bytes_max
+        self.loop = loop
+        self._clock = clock
+        self._sessions = sessions
+
+    def begin(
+        self,
+        connection: "Connection",
+        version: int,
+        correlation_id: int,
+        frame: memoryview,
+        position: int,
+        end: int,
+        now_ns: int,
+    ) -> FetchAnswer:
+        request = parse_request(version, frame, position, end)
+        session: Session[Topic] | None = None
+        refusal: Refusal | None = None
+        wanted: dict[Key, Wanted] = {}
+        try:
+            session = self._session_of(request, version)
+            wanted = _update(session, request)
+        except Refusal as error:
+            refusal = error
+        answer = FetchAnswer(
+            self, connection, version, correlation_id, request, session, wanted, now_ns
+        )
+        if refusal is not None:
+            answer.refuse(refusal)
+        else:
+            answer.begin(request.max_wait_ms)
+        return answer
+
+    def _session_of(self, request: FetchRequest, version: int) -> Session[Topic] | None:
+        if version < SESSIONS_FROM:
+            return None
+        by_id = version >= TOPIC_IDS_FROM
+        now_ms = self._clock.monotonic_ms()
+        if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if request.session_id != NO_SESSION:
+                self._sessions.close(request.session_id)
+            if request.session_epoch == FINAL_EPOCH:
+                return None
+            return self._sessions.open(by_id, now_ms=now_ms)
+        return self._sessions.resume(
+            request.session_id, request.session_epoch, by_id, now_ms=now_ms
+        )
+
+
+def _update(session: Session[Topic] | None, request: FetchRequest) -> dict[Key, Wanted]:
+    """The partitions to serve: those named now and, within a session, those named before."""
+    wanted: dict[Key, Wanted] = {} if session is None else session.partitions
+    for topic, indexes in request.forgotten:
+        for index in indexes:
+            wanted.pop((topic, index), None)
+    for topic, partitions in request.topics:
+        for index, leader_epoch, offset, _, _, bytes_max in partitions:
+            known = wanted.get((topic, index))
+            if known is None:
+                wanted[topic, index] = Wanted(leader_epoch, offset, bytes_max)
+            else:
+                known.current_leader_epoch = leader_epoch
+                known.fetch_offset = offset
+                known.bytes_max = bytes_max
+    return wanted
+
+
+def _unknown(topic: Topic, index: int) -> Refusal:
+    if isinstance(topic, bytes):
+        return UnknownTopicId("no topic has this id, or it has no such partition")
+    return UnknownTopicOrPartition(f"there is no partition {index} of topic {topic!r}")

@@ -1,0 +1,114 @@
+"""Metadata: which topics there are and who leads them. Encoded topics are kept until they
+change, because every client asks for them again and again."""
+
+import uuid
+
+from duolog.broker.broker import Broker
+from duolog.broker.catalog import Topic
+from duolog.kafka_api.errors import code_of
+from duolog.model.errors import Refusal, UnknownTopicId, UnknownTopicOrPartition
+from duolog.model.names import check_topic_name, is_internal
+from duolog.wire.kafka.leaders import NodeEndpoint
+from duolog.wire.kafka.metadata import (
+    MetadataRequest,
+    PartitionState,
+    WantedTopic,
+    encode_response,
+    encode_topic,
+    parse_request,
+)
+from duolog.wire.kafka.primitives import NO_UUID
+
+ENCODED_TOPICS_MAX = 20_000
+"""Topics remembered in encoded form, over all versions of the request."""
+
+OPERATIONS_ALL_TOPIC = 0b0000_1101_1111_1000
+"""Without authorization everybody may read, write, create, delete, alter and describe."""
+OPERATIONS_ALL_CLUSTER = 0b0001_1101_1111_0000
+
+
+class MetadataHandler:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._encoded: dict[tuple[int, bool, uuid.UUID], tuple[Topic, bytes]] = {}
+
+    def parse(self, version: int, body: memoryview) -> MetadataRequest:
+        return parse_request(version, body, 0, len(body))
+
+    async def handle(self, version: int, request: MetadataRequest) -> bytes:
+        broker = self._broker
+        with_operations = request.include_topic_authorized_operations
+        if request.topics is None:
+            topics = [
+                self._encode(version, topic, with_operations)
+                for topic in broker.catalog.topics.values()
+            ]
+        else:
+            topics = [
+                await self._one(version, wanted, request.allow_auto_topic_creation, with_operations)
+                for wanted in request.topics
+            ]
+        host, port = broker.advertised
+        extra = {}
+        if request.include_cluster_authorized_operations:
+            extra["cluster_authorized_operations"] = OPERATIONS_ALL_CLUSTER
+        return encode_response(
+            version,
+            [NodeEndpoint(broker.node_id, host, port, broker.rack)],
+            broker.cluster_id,
+            broker.node_id,
+            topics,
+            **extra,
+        )
+
+    async def _one(
+        self, version: int, wanted: WantedTopic, may_create: bool, with_operations: bool
+    ) -> bytes:
+        name, topic_id = wanted
+        try:
+            topic = await self._find(name, topic_id, may_create)
+        except Refusal as refusal:
+            return encode_topic(version, code_of(refusal), name, topic_id or NO_UUID, False, ())
+        return self._encode(version, topic, with_operations)
+
+    async def _find(self, name: str | None, topic_id: bytes | None, may_create: bool) -> Topic:
+        broker = self._broker
+        if name is None:
+            if topic_id is None:
+                raise UnknownTopicId("a topic was asked for without a name or an id")
+            return broker.catalog.by_id(uuid.UUID(bytes=topic_id))
+        check_topic_name(name)
+        try:
+            return broker.catalog.get(name)
+        except UnknownTopicOrPartition:
+            allowed = broker.settings.flag("auto.create.topics.enable")
+            if not (may_create and allowed) or is_internal(name):
+                raise
+        return await broker.create_topic_if_missing(name)
+
+    def _encode(self, version: int, topic: Topic, with_operations: bool) -> bytes:
+        key = (version, with_operations, topic.id)
+        known = self._encoded.get(key)
+        if known is not None and known[0] is topic:
+            return known[1]
+        states = []
+        for index in range(topic.partitions):
+            state = self._broker.catalog.partition_state(topic, index)
+            row: PartitionState = (
+                0,
+                index,
+                state.leader,
+                state.leader_epoch,
+                state.replicas,
+                state.in_sync,
+                (),
+            )
+            states.append(row)
+        extra = {"authorized_operations": OPERATIONS_ALL_TOPIC} if with_operations else {}
+        encoded = encode_topic(
+            version, 0, topic.name, topic.id.bytes, topic.internal, states, **extra
+        )
+        if len(self._encoded) >= ENCODED_TOPICS_MAX:
+            self._encoded.clear()
+        self._encoded[key] = (topic, encoded)
+        return encoded

@@ -1,0 +1,97 @@
+"""Which leader epoch began at which offset.
+
+A follower and a reader ask it where an epoch ended, to find where two logs part.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+import msgspec
+
+from duolog.log.checked_file import read_checked, write_checked
+from duolog.ports.disk import Disk
+from duolog.records.header import BatchHeader
+
+EPOCHS_FILE = "leader-epochs"
+NO_EPOCH = -1
+NO_OFFSET = -1
+
+
+class EpochHistory:
+    """Epochs and their start offsets, both strictly ascending."""
+
+    __slots__ = ("_epochs", "_starts")
+
+    def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
+        self._epochs: list[int] = []
+        self._starts: list[int] = []
+        for epoch, start in entries:
+            self.assign(epoch, start)
+
+    @property
+    def latest(self) -> int:
+        return self._epochs[-1] if self._epochs else NO_EPOCH
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        return list(zip(self._epochs, self._starts, strict=True))
+
+    def assign(self, epoch: int, start_offset: int) -> bool:
+        """Begin an epoch. False when it, or a later one, has begun already."""
+        if epoch <= self.latest:
+            return False
+        # An epoch in which nothing was written leaves no trace to compare.
+        while self._starts and self._starts[-1] >= start_offset:
+            self._epochs.pop()
+            self._starts.pop()
+        self._epochs.append(epoch)
+        self._starts.append(start_offset)
+        return True
+
+    def replay(self, header: BatchHeader) -> bool:
+        return self.assign(header.leader_epoch, header.base_offset)
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """The latest known epoch up to the given one, and where it ended, as Kafka answers.
+
+        An epoch that is newer than all, or none at all, is unknown: (-1, -1).
+        """
+        if epoch == NO_EPOCH or epoch > self.latest:
+            return NO_EPOCH, NO_OFFSET
+        if epoch == self.latest:
+            return epoch, log_end_offset
+        following = bisect_right(self._epochs, epoch)
+        if following == 0:
+            return epoch, self._starts[0]
+        return self._epochs[following - 1], self._starts[following]
+
+    def truncate_end(self, offset: int) -> bool:
+        """Forget epochs that begin at or after the offset; whether there were any."""
+        kept = len(self._starts)
+        while kept and self._starts[kept - 1] >= offset:
+            kept -= 1
+        changed = kept < len(self._starts)
+        del self._epochs[kept:], self._starts[kept:]
+        return changed
+
+    def truncate_start(self, offset: int) -> None:
+        """Forget epochs that ended at or before the offset; the one in force begins there."""
+        first = bisect_right(self._starts, offset) - 1
+        if first >= 0:
+            del self._epochs[:first], self._starts[:first]
+            self._starts[0] = offset
+
+
+def read_epochs(disk: Disk, directory: str) -> EpochHistory | None:
+    """None when there is no readable history."""
+    body = read_checked(disk, f"{directory}/{EPOCHS_FILE}")
+    if body is None:
+        return None
+    try:
+        return EpochHistory(msgspec.json.decode(body, type=list[tuple[int, int]]))
+    except msgspec.DecodeError:
+        return None
+
+
+def write_epochs(disk: Disk, directory: str, history: EpochHistory) -> None:
+    write_checked(disk, f"{directory}/{EPOCHS_FILE}", msgspec.json.encode(history.entries))

@@ -1,0 +1,79 @@
+"""Reads and writes the two files of a segment's index."""
+
+from contextlib import suppress
+
+from duolog.log.file_names import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from duolog.log.sparse_index import TIME_ENTRY, SparseIndex
+from duolog.ports.disk import Disk
+
+
+def load_index(disk: Disk, stem: str, size: int) -> SparseIndex:
+    """The entries that are plausible in a segment of that size."""
+    return SparseIndex.decode(
+        _read_all(disk, stem + INDEX_SUFFIX), _read_all(disk, stem + TIME_INDEX_SUFFIX), size
+    )
+
+
+def read_last_time(disk: Disk, stem: str, relative_end: int) -> int | None:
+    """The largest timestamp of a sealed segment, without reading its whole index.
+
+    None when the last entry is not that of the segment's end.
+    """
+    try:
+        file = disk.open(stem + TIME_INDEX_SUFFIX)
+    except FileNotFoundError:
+        return None
+    data = file.pread(TIME_ENTRY.size, max(0, file.size() - TIME_ENTRY.size))
+    file.close()
+    if len(data) < TIME_ENTRY.size:
+        return None
+    timestamp, offset = TIME_ENTRY.unpack(data)
+    return int(timestamp) if offset == relative_end else None
+
+
+def save_index(disk: Disk, stem: str, index: SparseIndex, *, cut: bool = False) -> None:
+    """Write the entries that the files lack; `cut` also removes what follows them.
+
+    A failure is passed over: an index that is missing is made again from the segment, and a
+    full disk must not fail a batch that is already stored.
+    """
+    if index.saved < len(index) or cut:
+        with suppress(OSError):
+            _write(disk, stem, index, cut=cut, sync=False)
+
+
+def cut_index(disk: Disk, stem: str, index: SparseIndex) -> None:
+    """Leave only these entries in the files, durably."""
+    _write(disk, stem, index, cut=True, sync=True)
+
+
+def remove_index(disk: Disk, stem: str) -> None:
+    disk.remove(stem + INDEX_SUFFIX)
+    disk.remove(stem + TIME_INDEX_SUFFIX)
+
+
+def _write(disk: Disk, stem: str, index: SparseIndex, *, cut: bool, sync: bool) -> None:
+    position, entries, time_position, times = index.encode_unsaved()
+    for suffix, at, data in (
+        (INDEX_SUFFIX, position, entries),
+        (TIME_INDEX_SUFFIX, time_position, times),
+    ):
+        file = disk.open(stem + suffix, create=True)
+        if data:
+            file.pwritev([data], at)
+        if cut:
+            file.truncate(at + len(data))
+        if sync:
+            file.sync()
+        file.close()
+    index.saved = len(index)
+
+
+def _read_all(disk: Disk, path: str) -> bytes:
+    try:
+        file = disk.open(path)
+    except FileNotFoundError:
+        return b""
+    data = file.pread(file.size(), 0)
+    file.close()
+    return data

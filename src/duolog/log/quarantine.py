@@ -1,0 +1,65 @@
+"""Damage that was found before the tail: kept, reported, and never served.
+
+The bytes stay where they are, for an operator or a replica to restore.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from duolog.log.checked_file import read_checked, write_checked
+from duolog.ports.disk import Disk
+
+QUARANTINE_FILE = "quarantine.json"
+
+
+class DamagedRange(msgspec.Struct, frozen=True, order=True):
+    segment_base: int
+    position: int
+    length: int
+    """Zero when the offsets are missing without a trace: the file ends too early."""
+    first_offset: int
+    end_offset: int
+
+    @property
+    def end_position(self) -> int:
+        return self.position + self.length
+
+
+def read_quarantine(disk: Disk, directory: str) -> list[DamagedRange]:
+    """An unreadable list reads as empty: a scan finds the damage again."""
+    body = read_checked(disk, f"{directory}/{QUARANTINE_FILE}")
+    if body is None:
+        return []
+    try:
+        return msgspec.json.decode(body, type=list[DamagedRange])
+    except msgspec.DecodeError:
+        return []
+
+
+def write_quarantine(disk: Disk, directory: str, ranges: Iterable[DamagedRange]) -> None:
+    body = msgspec.json.encode(sorted(ranges))
+    write_checked(disk, f"{directory}/{QUARANTINE_FILE}", body)
+
+
+def merge_ranges(ranges: Iterable[DamagedRange]) -> tuple[DamagedRange, ...]:
+    """Sorted, and each byte and offset in one range only."""
+    merged: list[DamagedRange] = []
+    for damage in sorted(ranges):
+        last = merged[-1] if merged else None
+        if (
+            last is not None
+            and last.segment_base == damage.segment_base
+            and (damage.position < last.end_position or damage.first_offset < last.end_offset)
+        ):
+            end = max(last.end_position, damage.end_position)
+            merged[-1] = DamagedRange(
+                last.segment_base,
+                last.position,
+                end - last.position,
+                min(last.first_offset, damage.first_offset),
+                max(last.end_offset, damage.end_offset),
+            )
+        else:
+            merged.append(damage)
+    return tuple(merged)

@@ -1,0 +1,133 @@
+"""Reads a stretch of a file and proves every batch in it; finds where a damaged stretch ends.
+
+Used by recovery and by the scrubber. Memory stays at one window, however long a damaged
+header claims its batch to be.
+"""
+
+from collections.abc import Iterator
+
+from crc32c import crc32c
+
+from duolog.log.quarantine import DamagedRange
+from duolog.log.walk import is_plausible
+from duolog.ports.disk import File
+from duolog.records.header import (
+    CRC_FROM,
+    HEADER_BYTES,
+    MAGIC,
+    MAGIC_AT,
+    BatchHeader,
+    read_header,
+)
+
+WINDOW_BYTES = 1 << 20
+
+_MAGIC_BYTE = bytes([MAGIC])
+
+
+class Scanner:
+    """Goes through one segment's file from a batch boundary to `end`."""
+
+    def __init__(
+        self, file: File, segment_base: int, *, end: int, offset_limit: int | None = None
+    ) -> None:
+        self._file = file
+        self._segment_base = segment_base
+        self._end = end
+        self._offset_limit = offset_limit
+        """Where the next segment begins, which no batch of this one reaches beyond."""
+        self._window = b""
+        self._window_at = 0
+
+    def scan(
+        self, position: int, offset: int
+    ) -> Iterator[tuple[int, BatchHeader] | DamagedRange]:
+        """Position and header of each intact batch, and what lies damaged between them.
+
+        `offset` is the least that the batch at `position` may have. Damage that reaches the
+        end of the file comes last; whether it is a torn tail is the caller's to say.
+        """
+        while position < self._end:
+            header = self._intact_at(position, offset)
+            if header is not None:
+                yield position, header
+                position += header.size
+                offset = header.next_offset
+                continue
+            resumed = self._resume_after(position, offset)
+            if resumed is None:
+                limit = offset if self._offset_limit is None else self._offset_limit
+                yield self._damage(position, self._end, offset, limit)
+                return
+            resumed_at, following = resumed
+            yield self._damage(position, resumed_at, offset, following.base_offset)
+            position, offset = resumed_at, following.base_offset
+
+    def _damage(self, position: int, end: int, first_offset: int, end_offset: int) -> DamagedRange:
+        return DamagedRange(self._segment_base, position, end - position, first_offset, end_offset)
+
+    def _resume_after(self, position: int, offset: int) -> tuple[int, BatchHeader] | None:
+        """The next intact batch. The damaged one's length is tried before every byte is."""
+        data = self._bytes_at(position, HEADER_BYTES)
+        if len(data) == HEADER_BYTES:
+            damaged = read_header(data)
+            if is_plausible(damaged, self._end - position):
+                following = self._intact_at(position + damaged.size, offset)
+                if following is not None:
+                    return position + damaged.size, following
+        candidate = position + 1
+        while (found := self._next_magic(candidate)) is not None:
+            following = self._intact_at(found, offset)
+            if following is not None:
+                return found, following
+            candidate = found + 1
+        return None
+
+    def _next_magic(self, position: int) -> int | None:
+        """The first position from the given one on where a header has its magic number."""
+        while position + HEADER_BYTES <= self._end:
+            at = position + MAGIC_AT
+            self._fill(at, 1)
+            if not self._window:
+                return None
+            found = self._window.find(_MAGIC_BYTE, at - self._window_at)
+            if found >= 0:
+                return self._window_at + found - MAGIC_AT
+            position = self._window_at + len(self._window) - MAGIC_AT
+        return None
+
+    def _intact_at(self, position: int, offset: int) -> BatchHeader | None:
+        data = self._bytes_at(position, HEADER_BYTES)
+        if len(data) < HEADER_BYTES:
+            return None
+        header = read_header(data)
+        if not is_plausible(header, self._end - position) or header.base_offset < offset:
+            return None
+        if self._offset_limit is not None and header.next_offset > self._offset_limit:
+            return None
+        return header if self._checksum_at(position, header.size) == header.crc else None
+
+    def _checksum_at(self, position: int, size: int) -> int:
+        at, end = position + CRC_FROM, position + size
+        checksum = 0
+        while at < end:
+            chunk = self._bytes_at(at, min(end - at, WINDOW_BYTES))
+            if not chunk:
+                break
+            checksum = crc32c(chunk, checksum)
+            at += len(chunk)
+        return checksum
+
+    def _bytes_at(self, position: int, length: int) -> memoryview:
+        self._fill(position, length)
+        at = position - self._window_at
+        return memoryview(self._window)[at : at + length]
+
+    def _fill(self, position: int, length: int) -> None:
+        """Have the bytes in the window, as far as they are before the end."""
+        length = max(0, min(length, self._end - position))
+        at = position - self._window_at
+        if at < 0 or at + length > len(self._window):
+            wanted = min(max(length, WINDOW_BYTES), max(0, self._end - position))
+            self._window = self._file.pread(wanted, position) if wanted else b""
+            self._window_at = position

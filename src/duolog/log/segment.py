@@ -1,0 +1,333 @@
+"""One stretch of the log in one file, with its indexes.
+
+The active segment grows at its end; a sealed one never changes. A sealed segment opens its
+file and reads its index when somebody first asks, so that opening a log of many segments
+costs little.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from duolog.log.file_names import (
+    DELETED_SUFFIX,
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    offset_name,
+)
+from duolog.log.index_files import (
+    cut_index,
+    load_index,
+    read_last_time,
+    remove_index,
+    save_index,
+)
+from duolog.log.quarantine import DamagedRange
+from duolog.log.scan import Scanner
+from duolog.log.sparse_index import SparseIndex
+from duolog.log.walk import WINDOW_BYTES, walk_headers
+from duolog.model.errors import CorruptBatch
+from duolog.ports.disk import Disk, File
+from duolog.records.header import (
+    LENGTH_PREFIX_BYTES,
+    NO_TIMESTAMP,
+    BatchHeader,
+)
+
+TAIL_BATCHES_MAX = 4096
+"""Batches at the end of the active segment whose positions are held one by one."""
+
+_TAIL_BATCHES_KEPT = TAIL_BATCHES_MAX // 2
+
+
+class Segment:
+    __slots__ = (
+        "_damaged",
+        "_disk",
+        "_file",
+        "_index",
+        "_index_at",
+        "_index_interval_bytes",
+        "_largest_timestamp",
+        "_stem",
+        "_tail_offsets",
+        "_tail_positions",
+        "base_offset",
+        "damage",
+        "deleted",
+        "end_offset",
+        "first_append_ms",
+        "size",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        base_offset: int,
+        *,
+        end_offset: int,
+        size: int,
+        index_interval_bytes: int,
+    ) -> None:
+        self._disk = disk
+        self._stem = f"{directory}/{offset_name(base_offset)}"
+        self.base_offset = base_offset
+        """First offset that this segment may hold."""
+        self.end_offset = end_offset
+        """Next offset to write; in a sealed segment, where the next one begins."""
+        self.size = size
+        self.first_append_ms: int | None = None
+        """When the active segment got its first batch: its age counts from there."""
+        self.deleted = False
+        self.damage: tuple[DamagedRange, ...] = ()
+        self._damaged: dict[int, int] = {}
+        self._file: File | None = None
+        self._index: SparseIndex | None = None
+        self._largest_timestamp: int | None = None
+        self._index_interval_bytes = index_interval_bytes
+        self._index_at = 0
+        """Position from which on the next batch gets an entry in the sparse index."""
+        # Filled by appends only, which leave no gap between offsets: a lookup need not
+        # check that the batch it finds reaches as far as the offset.
+        self._tail_offsets = array("q")
+        self._tail_positions = array("q")
+
+    @classmethod
+    def create(
+        cls, disk: Disk, directory: str, base_offset: int, index_interval_bytes: int
+    ) -> "Segment":
+        """An empty one, to be the active segment."""
+        segment = cls(
+            disk,
+            directory,
+            base_offset,
+            end_offset=base_offset,
+            size=0,
+            index_interval_bytes=index_interval_bytes,
+        )
+        segment._file = disk.open(segment.path, create=True)
+        # Leftovers of the same name would be taken for records, and entries of them, once
+        # this one grows over their end.
+        segment._file.truncate(0)
+        remove_index(disk, segment._stem)
+        segment.activate(SparseIndex(), NO_TIMESTAMP)
+        return segment
+
+    @property
+    def path(self) -> str:
+        return self._stem + LOG_SUFFIX
+
+    @property
+    def file(self) -> File:
+        file = self._file
+        if file is None:
+            suffix = DELETED_SUFFIX if self.deleted else ""
+            file = self._file = self._disk.open(self.path + suffix)
+        return file
+
+    @property
+    def index(self) -> SparseIndex:
+        index = self._index
+        if index is None:
+            index = self._index = self._load_index()
+        return index
+
+    @property
+    def largest_timestamp(self) -> int:
+        """Of all records in the segment; NO_TIMESTAMP when none has one."""
+        largest = self._largest_timestamp
+        if largest is None:
+            if self._index is None:
+                largest = read_last_time(self._disk, self._stem, self.end_offset - self.base_offset)
+            if largest is None:
+                largest = self.index.last[2]
+            self._largest_timestamp = largest
+        return largest
+
+    def activate(self, index: SparseIndex, largest_timestamp: int) -> None:
+        """Make it the segment that grows, from its present end on."""
+        self._index = index
+        self._largest_timestamp = largest_timestamp
+        self._index_at = index.last[1] + self._index_interval_bytes
+        self.forget_tail()
+
+    def note_appended(self, headers: Sequence[BatchHeader], offset: int) -> int:
+        """Take note of batches that were written at the end; returns the new end offset.
+
+        Their base offsets follow each other from `offset` on, whatever the headers say.
+        """
+        position = self.size
+        largest = self._largest_timestamp
+        assert largest is not None
+        tail_offsets = self._tail_offsets
+        tail_positions = self._tail_positions
+        for header in headers:
+            tail_offsets.append(offset)
+            tail_positions.append(position)
+            if position >= self._index_at:
+                self._add_entry(offset, position, largest)
+            timestamp = header[8]
+            if timestamp > largest:
+                largest = timestamp
+            position += header[1] + LENGTH_PREFIX_BYTES
+            offset += header[6] + 1
+        self.size = position
+        self.end_offset = offset
+        self._largest_timestamp = largest
+        if len(tail_offsets) > TAIL_BATCHES_MAX:
+            del tail_offsets[:-_TAIL_BATCHES_KEPT]
+            del tail_positions[:-_TAIL_BATCHES_KEPT]
+        return offset
+
+    def _add_entry(self, offset: int, position: int, largest: int) -> None:
+        self.index.add(offset - self.base_offset, position, largest)
+        self._index_at = position + self._index_interval_bytes
+
+    def seal(self) -> None:
+        """No more batches come. The entry at the very end proves later that none is missing."""
+        self.add_end_entry()
+        self.save_index()
+        self.forget_tail()
+
+    def add_end_entry(self) -> None:
+        relative = self.end_offset - self.base_offset
+        self.index.add(relative, self.size, self.largest_timestamp)
+
+    def save_index(self) -> None:
+        if self._index is not None:
+            save_index(self._disk, self._stem, self._index)
+
+    def forget_tail(self) -> None:
+        del self._tail_offsets[:], self._tail_positions[:]
+
+    def find(self, offset: int) -> int:
+        """Position of the batch that holds the offset, or else of the next one.
+
+        The segment's size when there is none.
+        """
+        tail = self._tail_offsets
+        if tail and offset >= tail[0]:
+            if offset >= self.end_offset:
+                return self.size
+            return self._tail_positions[bisect_right(tail, offset) - 1]
+        position, end = self.index.around(offset - self.base_offset, self.size)
+        for at, header in self._walk(position, min(end - position, WINDOW_BYTES)):
+            if header.base_offset + header.last_offset_delta >= offset:
+                return at
+        return self.size
+
+    def cut(self, position: int, bytes_max: int) -> tuple[int, int]:
+        """Where a read of at most that many bytes ends: position, and the next offset.
+
+        The batch at `position` is always taken whole. More bytes than that are there.
+        """
+        target = position + bytes_max
+        tail = self._tail_positions
+        if tail and position >= tail[0]:
+            last = bisect_right(tail, target) - 1
+            if tail[last] <= position:
+                last += 1
+            if last == len(tail):
+                return self.size, self.end_offset
+            return tail[last], self._tail_offsets[last]
+        relative, boundary = self.index.boundary_at_most(target)
+        if boundary > position:
+            return boundary, self.base_offset + relative
+        end, next_offset = position, self.base_offset
+        for at, header in self._walk(position, min(bytes_max, WINDOW_BYTES)):
+            if at + header.size > target and at > position:
+                break
+            end, next_offset = at + header.size, header.next_offset
+        return end, next_offset
+
+    def headers_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and header of each batch from the one at `position` to the present end."""
+        return self._walk(position, WINDOW_BYTES)
+
+    def _walk(self, position: int, window_bytes: int) -> Iterator[tuple[int, BatchHeader]]:
+        if self._damaged:
+            for damage in self.damage:
+                if damage.position <= position < damage.end_position:
+                    position = damage.end_position
+        return walk_headers(
+            self.file, position, self.size, damaged=self._damaged, window_bytes=window_bytes
+        )
+
+    def set_damage(self, damage: Sequence[DamagedRange]) -> None:
+        self.damage = tuple(sorted(damage))
+        self._damaged = {found.position: found.end_position for found in damage if found.length}
+
+    def truncate(self, position: int, end_offset: int) -> None:
+        """Cut a sealed or active segment at a batch boundary and make it the active one.
+
+        Durable when it returns.
+        """
+        index = self.index
+        index.truncate(offset=end_offset - self.base_offset, position=position)
+        self.file.truncate(position)
+        self.file.sync()
+        self.size = position
+        self.end_offset = end_offset
+        largest = index.last[2]
+        for _, header in self._walk(index.last[1], WINDOW_BYTES):
+            largest = max(largest, header.max_timestamp)
+        # Entries of what was cut off must not come back after a crash: they would look
+        # plausible among those of what is written there next.
+        cut_index(self._disk, self._stem, index)
+        self.activate(index, largest)
+
+    def _load_index(self) -> SparseIndex:
+        """Of a sealed segment. What the files lack is made again from the segment."""
+        index = load_index(self._disk, self._stem, self.size)
+        relative_end = self.end_offset - self.base_offset
+        if self.size and index.last[:2] != (relative_end, self.size):
+            index.truncate(offset=relative_end - 1, position=self.size - 1)
+            try:
+                self.extend_index(index, self._walk(index.last[1], WINDOW_BYTES))
+            except CorruptBatch:
+                # Either the index led astray, or there is damage that nobody has seen yet.
+                # What is intact must stay readable in both cases.
+                index = SparseIndex()
+                scanner = Scanner(self.file, self.base_offset, end=self.size)
+                found = scanner.scan(0, self.base_offset)
+                intact = (entry for entry in found if not isinstance(entry, DamagedRange))
+                self.extend_index(index, intact)
+            save_index(self._disk, self._stem, index, cut=True)
+        return index
+
+    def extend_index(
+        self, index: SparseIndex, batches: Iterable[tuple[int, BatchHeader]]
+    ) -> None:
+        """Add entries for batches that follow the last one, and that for the segment's end."""
+        _, position, largest = index.last
+        index_at = position + self._index_interval_bytes
+        for at, header in batches:
+            if at >= index_at:
+                index.add(header.base_offset - self.base_offset, at, largest)
+                index_at = at + self._index_interval_bytes
+            largest = max(largest, header.max_timestamp)
+        index.add(self.end_offset - self.base_offset, self.size, largest)
+
+    def release(self) -> None:
+        """Let go of the file and the index of a sealed segment; both come back when asked for."""
+        self._file = None
+        self._index = None
+
+    def mark_deleted(self) -> None:
+        """Rename the files, so that a crash before `unlink` does not bring them back."""
+        _ = self.file
+        self.deleted = True
+        for suffix in SEGMENT_SUFFIXES:
+            path = self._stem + suffix
+            if suffix == LOG_SUFFIX or self._disk.exists(path):
+                self._disk.rename(path, path + DELETED_SUFFIX)
+
+    def unlink(self) -> None:
+        """Remove a deleted segment's files. A reader that still holds the file can finish."""
+        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX):
+            self._disk.remove(self._stem + suffix + DELETED_SUFFIX)
+        if self._file is not None:
+            self._file.close()

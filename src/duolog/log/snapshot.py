@@ -1,0 +1,52 @@
+"""Snapshots of what an owner derives from the log, each named by the offset it stands at.
+
+Files are `<offset 20 digits>.<kind>`. Nothing here touches the log's own state, so writing
+one may be offloaded.
+"""
+
+from duolog.log.checked_file import read_checked, write_checked
+from duolog.log.file_names import SEGMENT_SUFFIXES, offset_name, parse_name
+from duolog.ports.disk import Disk
+
+SNAPSHOTS_KEPT = 2
+"""A damaged newest one leaves another to start from."""
+
+
+class SnapshotStore:
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._directory = directory
+
+    def write(self, kind: str, offset: int, data: bytes) -> None:
+        assert kind.isidentifier() and f".{kind}" not in SEGMENT_SUFFIXES
+        write_checked(self._disk, self._path(kind, offset), data)
+        for old in self._offsets(kind)[:-SNAPSHOTS_KEPT]:
+            self._disk.remove(self._path(kind, old))
+
+    def latest(self, kind: str, at_most: int) -> tuple[int, bytes] | None:
+        """The newest intact one at or below the offset."""
+        for offset in reversed(self._offsets(kind)):
+            if offset <= at_most:
+                data = read_checked(self._disk, self._path(kind, offset))
+                if data is not None:
+                    return offset, data
+        return None
+
+    def remove_above(self, offset: int) -> bool:
+        """Remove what was derived from records that are gone; whether there was any."""
+        removed = False
+        for name in self._disk.list_names(self._directory):
+            parsed = parse_name(name)
+            if parsed and parsed[0] > offset and parsed[1][1:].isidentifier():
+                if parsed[1] in SEGMENT_SUFFIXES:
+                    continue
+                self._disk.remove(f"{self._directory}/{name}")
+                removed = True
+        return removed
+
+    def _path(self, kind: str, offset: int) -> str:
+        return f"{self._directory}/{offset_name(offset)}.{kind}"
+
+    def _offsets(self, kind: str) -> list[int]:
+        found = map(parse_name, self._disk.list_names(self._directory))
+        return sorted(parsed[0] for parsed in found if parsed and parsed[1] == f".{kind}")

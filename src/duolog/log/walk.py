@@ -1,0 +1,64 @@
+"""Hops from header to header through a stretch of a file, without reading what lies between."""
+
+from collections.abc import Iterator, Mapping
+
+from duolog.model.errors import CorruptBatch
+from duolog.ports.disk import File
+from duolog.records.header import (
+    HEADER_BYTES,
+    LENGTH_PREFIX_BYTES,
+    MAGIC,
+    BatchHeader,
+    read_header,
+)
+
+WINDOW_BYTES = 64 * 1024
+"""Read at once: small batches lie many to a window, large ones are hopped over."""
+
+BATCH_LENGTH_MIN = HEADER_BYTES - LENGTH_PREFIX_BYTES
+
+NO_DAMAGE: Mapping[int, int] = {}
+
+
+def is_plausible(header: BatchHeader, room: int) -> bool:
+    """Whether a batch with this header could lie where `room` bytes are left."""
+    return (
+        header.magic == MAGIC
+        and BATCH_LENGTH_MIN <= header.batch_length <= room - LENGTH_PREFIX_BYTES
+        and header.last_offset_delta >= 0
+        and header.base_offset >= 0
+        and header.record_count >= 0
+    )
+
+
+def walk_headers(
+    file: File,
+    position: int,
+    end: int,
+    *,
+    damaged: Mapping[int, int] = NO_DAMAGE,
+    window_bytes: int = WINDOW_BYTES,
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Each batch's position and header, from the batch at `position` to `end`.
+
+    `damaged` maps where known damage begins to where it ends; it is hopped over. Damage that
+    is not known raises CorruptBatch.
+    """
+    window = b""
+    window_at = position
+    while position < end:
+        if damaged and position in damaged and damaged[position] > position:
+            position = damaged[position]
+            continue
+        at = position - window_at
+        if at + HEADER_BYTES > len(window):
+            wanted = min(max(window_bytes, HEADER_BYTES), end - position)
+            window = file.pread(wanted, position)
+            window_at, at = position, 0
+            if len(window) < HEADER_BYTES:
+                raise CorruptBatch(f"{file.path} ends inside the batch at {position}")
+        header = read_header(window, at)
+        if not is_plausible(header, end - position):
+            raise CorruptBatch(f"{file.path} has no batch at {position}")
+        yield position, header
+        position += header.batch_length + LENGTH_PREFIX_BYTES

@@ -1,0 +1,34 @@
+"""Whether a node may be sent traffic, and if not, why."""
+
+
+class Health:
+    """Named conditions, each fine or failed for a reason. Ready when all are fine.
+
+    A condition that a node will need is set as failed before it is first met, so that a node
+    which is still starting is not taken for a ready one.
+    """
+
+    def __init__(self) -> None:
+        self._failed: dict[str, str] = {}
+        self._fine: set[str] = set()
+
+    def set(self, name: str, ok: bool, reason: str = "") -> None:
+        assert ok or reason, "a failed condition needs a reason"
+        if ok:
+            self._failed.pop(name, None)
+            self._fine.add(name)
+        else:
+            self._fine.discard(name)
+            self._failed[name] = reason
+
+    @property
+    def ready(self) -> bool:
+        """A node about which nothing is known is not ready."""
+        return bool(self._fine) and not self._failed
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why not, by condition."""
+        if not self._fine and not self._failed:
+            return {"start": "the node is starting"}
+        return dict(self._failed)

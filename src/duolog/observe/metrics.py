@@ -1,0 +1,89 @@
+"""The node's metrics: plain counters that the hot path bumps, and callbacks for the rest.
+
+exposition.py turns them into Prometheus text when somebody asks. `/metrics` has a constant
+size; what is per topic or per group is asked for one name at a time, through `detail`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from duolog.observe.histogram import Histogram
+
+OPERATIONS_MAX = 1024
+"""Most pairs of protocol and operation. They come from tables, so more means a leak of names."""
+
+Dimension = Literal["topic", "group"]
+
+
+class OperationStats:
+    """One operation of one protocol. Bump `ok` or `failed`, and `observe` how long it took."""
+
+    __slots__ = ("duration", "failed", "observe", "ok", "operation", "protocol")
+
+    def __init__(self, protocol: str, operation: str) -> None:
+        self.protocol = protocol
+        self.operation = operation
+        self.ok = 0
+        self.failed = 0
+        self.duration = Histogram()
+        self.observe = self.duration.observe
+
+    def done(self, started_ns: int, ended_ns: int) -> None:
+        """One more request was answered."""
+        self.ok += 1
+        self.observe((ended_ns - started_ns) / 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    name: str
+    doc: str
+    read: Callable[[], float]
+    """Called at every scrape: it reads a number that is there already, and never scans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One series of a detailed answer."""
+
+    name: str
+    doc: str
+    labels: dict[str, str]
+    value: float
+    counter: bool = False
+    """Whether it only grows; its name then ends in `_total`."""
+
+
+Detail = Callable[[str], Iterable[Sample] | None]
+"""The series of the topic or group of that name; None when there is no such one."""
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self.fsync = Histogram()
+        self.loop_lag = Histogram()
+        self.bytes_in = 0
+        """Bytes of record batches that producers sent."""
+        self.bytes_out = 0
+        """Bytes of record batches that consumers fetched."""
+        self.operations: dict[tuple[str, str], OperationStats] = {}
+        self.gauges: dict[str, Gauge] = {}
+        self.details: dict[Dimension, Detail] = {}
+
+    def request(self, protocol: str, operation: str) -> OperationStats:
+        """The counters of an operation: look them up once, and keep them."""
+        key = (protocol, operation)
+        stats = self.operations.get(key)
+        if stats is None:
+            assert len(self.operations) < OPERATIONS_MAX
+            stats = self.operations[key] = OperationStats(protocol, operation)
+        return stats
+
+    def gauge(self, name: str, doc: str, read: Callable[[], float]) -> None:
+        assert name.startswith("duolog_"), name
+        assert name not in self.gauges, name
+        self.gauges[name] = Gauge(name, doc, read)
+
+    def detail(self, dimension: Dimension, samples: Detail) -> None:
+        self.details[dimension] = samples

@@ -1,0 +1,35 @@
+"""What the log changes in a batch before it stores it, in place."""
+
+from struct import Struct
+
+from duolog.records.checksum import seal
+from duolog.records.header import (
+    ATTRIBUTES_AT,
+    BASE_OFFSET_AT,
+    LEADER_EPOCH_AT,
+    LOG_APPEND_TIME_BIT,
+    MAX_TIMESTAMP_AT,
+)
+
+_INT16 = Struct(">h")
+_INT64 = Struct(">q")
+_pack_offset = Struct(">q").pack_into
+_pack_epoch = Struct(">i").pack_into
+
+
+def assign(batch: bytearray | memoryview, base_offset: int, leader_epoch: int) -> None:
+    """Give the batch its place in the log. Both fields lie outside the checksum."""
+    _pack_offset(batch, BASE_OFFSET_AT, base_offset)
+    _pack_epoch(batch, LEADER_EPOCH_AT, leader_epoch)
+
+
+def stamp_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
+    """Give every record the time of the append, as `message.timestamp.type` may ask.
+
+    The base timestamp stays, as in Kafka: the records' deltas refer to it, and readers take
+    the maximum for all of them once the bit is set. Both are under the checksum.
+    """
+    (attributes,) = _INT16.unpack_from(batch, ATTRIBUTES_AT)
+    _INT16.pack_into(batch, ATTRIBUTES_AT, attributes | LOG_APPEND_TIME_BIT)
+    _INT64.pack_into(batch, MAX_TIMESTAMP_AT, now_ms)
+    seal(batch)

@@ -1,0 +1,42 @@
+"""The zigzag varints of a record: 32 bits for lengths and offsets, 64 for timestamps."""
+
+from duolog.model.errors import CorruptBatch
+
+_ONE_BYTE = tuple(bytes((zigzag,)) for zigzag in range(0x80))
+
+
+def encode_varint(value: int) -> bytes:
+    """Both widths: a number of 32 bits is written the same way in either."""
+    zigzag = value << 1 if value >= 0 else (-value << 1) - 1
+    if zigzag < 0x80:
+        return _ONE_BYTE[zigzag]
+    encoded = bytearray()
+    while zigzag >= 0x80:
+        encoded.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    encoded.append(zigzag)
+    return bytes(encoded)
+
+
+def read_varint(data: bytes | memoryview, at: int, bits: int = 32) -> tuple[int, int]:
+    """The number of at most `bits` at `at`, and where it ends."""
+    try:
+        # Nearly every number in a record takes one byte or two.
+        first = data[at]
+        if first < 0x80:
+            return (first >> 1) ^ -(first & 1), at + 1
+        second = data[at + 1]
+        if second < 0x80:
+            return (first & 0x7F | second << 7) >> 1 ^ -(first & 1), at + 2
+        zigzag = 0
+        for shift in range(0, bits, 7):
+            byte = data[at]
+            at += 1
+            zigzag |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if zigzag >> bits:
+                    break
+                return (zigzag >> 1) ^ -(zigzag & 1), at
+    except IndexError:
+        raise CorruptBatch("the records end inside a number") from None
+    raise CorruptBatch(f"a number of more than {bits} bits")

@@ -1,0 +1,1 @@
+"""Bytes to messages and back. Pure: no IO, no clock."""

@@ -1,0 +1,63 @@
+"""Every API that has no codec of its own, read and written from its schema.
+
+Requests and responses are decoded into kio's class for their version, whose fields differ
+by version. They are encoded from one mapping that may hold the fields of all versions:
+what this version lacks is left out, and what the mapping lacks gets its default.
+"""
+
+from collections.abc import Mapping
+from struct import error as StructError
+from typing import Any
+
+from duolog.model.limits import ARRAY_ITEMS_MAX
+from duolog.wire.kafka.decoder import Bounds, decoder
+from duolog.wire.kafka.encoder import encoder, to_ms
+from duolog.wire.kafka.errors import MalformedMessage, MalformedRequest, MalformedResponse
+from duolog.wire.kafka.schema import Kind, entity
+
+__all__ = [
+    "decode_request",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+    "to_ms",
+]
+
+
+def decode_request(api_key: int, version: int, body: memoryview) -> Any:
+    """kio's request of a version that apis.py serves, from a body without its header."""
+    try:
+        return _decode(api_key, version, "request", body, ARRAY_ITEMS_MAX)
+    except _MALFORMED as error:
+        raise MalformedRequest(str(error)) from error
+
+
+def decode_response(api_key: int, version: int, body: memoryview) -> Any:
+    """kio's response; a broker may send as many items as fit in a frame."""
+    try:
+        return _decode(api_key, version, "response", body, len(body))
+    except _MALFORMED as error:
+        raise MalformedResponse(str(error)) from error
+
+
+def encode_request(api_key: int, version: int, fields: Mapping[str, Any]) -> bytes:
+    """The body of a request, without its header."""
+    return encoder(api_key, version, "request")(fields)
+
+
+def encode_response(api_key: int, version: int, fields: Mapping[str, Any]) -> bytes:
+    """The body of a response, without its header."""
+    return encoder(api_key, version, "response")(fields)
+
+
+# A value can be well-formed and still be none: text that is no UTF-8, an unknown error
+# code, a duration beyond what a timedelta holds.
+_MALFORMED = (StructError, IndexError, ValueError, OverflowError, MalformedMessage)
+
+
+def _decode(api_key: int, version: int, kind: Kind, body: memoryview, items_max: int) -> Any:
+    read = decoder(entity(api_key, version, kind))
+    message, position = read(body, 0, Bounds(len(body), items_max))
+    if position != len(body):
+        raise MalformedMessage("a message does not end where its frame ends")
+    return message

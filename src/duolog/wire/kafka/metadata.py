@@ -1,0 +1,235 @@
+"""Metadata, versions 0-13: which topics there are, and which broker leads what.
+
+Topics are encoded one by one, so that the caller can keep the bytes of a topic until it
+changes. Versions 0-8 have fixed-width lengths, 9 and later compact ones and tagged fields.
+"""
+
+from collections.abc import Sequence
+from struct import Struct, pack
+from struct import error as StructError
+
+import msgspec
+
+from duolog.wire.kafka.errors import MalformedRequest
+from duolog.wire.kafka.leaders import NodeEndpoint
+from duolog.wire.kafka.primitives import (
+    INT16,
+    INT32,
+    NO_TAGS,
+    NO_UUID,
+    UUID_BYTES,
+    check_count,
+    compact_string,
+    legacy_string,
+    read_text,
+    read_uvarint,
+    skip_tags,
+    uvarint,
+)
+
+FLEXIBLE_FROM = 9
+TOPIC_IDS_FROM = 10
+
+OPERATIONS_NOT_ASKED = -(2**31)
+"""What stands in place of the authorized operations when nobody wanted them."""
+
+WantedTopic = tuple[str | None, bytes | None]
+"""name and id, of which a client gives at least one."""
+
+PartitionState = tuple[int, int, int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""error_code, index, leader_id, leader_epoch, replicas, in-sync replicas, offline replicas."""
+
+
+class MetadataRequest(msgspec.Struct, gc=False):
+    topics: list[WantedTopic] | None
+    """None for all topics."""
+    allow_auto_topic_creation: bool = True
+    include_cluster_authorized_operations: bool = False
+    include_topic_authorized_operations: bool = False
+
+
+_LEGACY_TOPIC_BYTES_MIN = 2
+_COMPACT_TOPIC_BYTES_MIN = 2
+
+
+def parse_request(version: int, buffer: memoryview, position: int, end: int) -> MetadataRequest:
+    try:
+        if version >= FLEXIBLE_FROM:
+            topics, position = _compact_topics(version, buffer, position, end)
+        else:
+            topics, position = _legacy_topics(version, buffer, position, end)
+        request = MetadataRequest(topics)
+        if version >= 4:
+            request.allow_auto_topic_creation = buffer[position] != 0
+            position += 1
+        if 8 <= version <= 10:
+            request.include_cluster_authorized_operations = buffer[position] != 0
+            position += 1
+        if version >= 8:
+            request.include_topic_authorized_operations = buffer[position] != 0
+            position += 1
+        if version >= FLEXIBLE_FROM:
+            position = skip_tags(buffer, position, end)
+    except (StructError, IndexError) as error:
+        raise MalformedRequest("a Metadata request is cut off") from error
+    if position != end:
+        raise MalformedRequest("a Metadata request does not end where its frame ends")
+    return request
+
+
+def _legacy_topics(
+    version: int, buffer: memoryview, position: int, end: int
+) -> tuple[list[WantedTopic] | None, int]:
+    (count,) = INT32.unpack_from(buffer, position)
+    position += 4
+    # Version 0 has no null: it asks for all topics by naming none.
+    if count == (-1 if version else 0):
+        return None, position
+    check_count(count, _LEGACY_TOPIC_BYTES_MIN, end - position)
+    topics: list[WantedTopic] = []
+    for _ in range(count):
+        (length,) = INT16.unpack_from(buffer, position)
+        if length < 0:
+            raise MalformedRequest("a topic name has a negative length")
+        position += 2 + length
+        topics.append((read_text(buffer, position - length, position, end), None))
+    return topics, position
+
+
+def _compact_topics(
+    version: int, buffer: memoryview, position: int, end: int
+) -> tuple[list[WantedTopic] | None, int]:
+    count, position = read_uvarint(buffer, position)
+    if count == 0:
+        return None, position
+    count -= 1
+    check_count(count, _COMPACT_TOPIC_BYTES_MIN, end - position)
+    topics: list[WantedTopic] = []
+    for _ in range(count):
+        topic_id: bytes | None = None
+        if version >= TOPIC_IDS_FROM:
+            raw_id = buffer[position : position + UUID_BYTES].tobytes()
+            topic_id = None if raw_id == NO_UUID else raw_id
+            position += UUID_BYTES
+        length, position = read_uvarint(buffer, position)
+        name: str | None = None
+        if length:
+            name = read_text(buffer, position, position + length - 1, end)
+            position += length - 1
+        elif version < TOPIC_IDS_FROM:
+            raise MalformedRequest("a topic name is null")
+        position = skip_tags(buffer, position, end)
+        topics.append((name, topic_id))
+    return topics, position
+
+
+_PARTITION_V0 = Struct(">hii")
+_PARTITION_V7 = Struct(">hiii")
+
+ReplicaLists = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+REPLICA_LISTS_REMEMBERED_MAX = 4_096
+_replica_lists: dict[ReplicaLists, bytes] = {}
+"""A cluster has few different lists of replicas and many partitions that repeat them."""
+
+
+def encode_topic(
+    version: int,
+    error_code: int,
+    name: str | None,
+    topic_id: bytes,
+    is_internal: bool,
+    partitions: Sequence[PartitionState],
+    authorized_operations: int = OPERATIONS_NOT_ASKED,
+) -> bytes:
+    """One topic of a response. Versions before 12 have no way to say that a name is unknown."""
+    compact = version >= FLEXIBLE_FROM
+    if version < 12 and name is None:
+        name = ""
+    parts = [INT16.pack(error_code), compact_string(name) if compact else legacy_string(name)]
+    if version >= TOPIC_IDS_FROM:
+        parts.append(topic_id)
+    if version >= 1:
+        parts.append(b"\1" if is_internal else b"\0")
+    parts += _compact_rows(partitions) if compact else _legacy_rows(version, partitions)
+    if version >= 8:
+        parts.append(INT32.pack(authorized_operations))
+    if compact:
+        parts.append(NO_TAGS)
+    return b"".join(parts)
+
+
+def _compact_rows(partitions: Sequence[PartitionState]) -> list[bytes]:
+    pack_row, remembered = _PARTITION_V7.pack, _replica_lists.get
+    rows = [
+        pack_row(error_code, index, leader_id, leader_epoch)
+        + (remembered(lists := (replicas, in_sync, offline)) or _remember(lists))
+        for error_code, index, leader_id, leader_epoch, replicas, in_sync, offline in partitions
+    ]
+    return [uvarint(len(rows) + 1), *rows]
+
+
+def _remember(lists: ReplicaLists) -> bytes:
+    """The lists and the empty tags after them: the rest of a compact row."""
+    if len(_replica_lists) >= REPLICA_LISTS_REMEMBERED_MAX:
+        _replica_lists.clear()
+    encoded = b"".join(uvarint(len(nodes) + 1) + _int32s(nodes) for nodes in lists) + NO_TAGS
+    _replica_lists[lists] = encoded
+    return encoded
+
+
+def _legacy_rows(version: int, partitions: Sequence[PartitionState]) -> list[bytes]:
+    rows = [INT32.pack(len(partitions))]
+    for error_code, index, leader_id, leader_epoch, *lists in partitions:
+        if version >= 7:
+            rows.append(_PARTITION_V7.pack(error_code, index, leader_id, leader_epoch))
+        else:
+            rows.append(_PARTITION_V0.pack(error_code, index, leader_id))
+        for nodes in lists if version >= 5 else lists[:2]:
+            rows += (INT32.pack(len(nodes)), _int32s(nodes))
+    return rows
+
+
+def _int32s(numbers: tuple[int, ...]) -> bytes:
+    return pack(f">{len(numbers)}i", *numbers)
+
+
+def encode_response(
+    version: int,
+    brokers: Sequence[NodeEndpoint],
+    cluster_id: str | None,
+    controller_id: int,
+    encoded_topics: Sequence[bytes],
+    *,
+    throttle_ms: int = 0,
+    cluster_authorized_operations: int = OPERATIONS_NOT_ASKED,
+    error_code: int = 0,
+) -> bytes:
+    """The body of a response, from topics that `encode_topic` made for the same version."""
+    compact = version >= FLEXIBLE_FROM
+    count = _compact_count if compact else INT32.pack
+    string = compact_string if compact else legacy_string
+    parts = [INT32.pack(throttle_ms)] if version >= 3 else []
+    parts.append(count(len(brokers)))
+    for node_id, host, port, rack in brokers:
+        parts += (INT32.pack(node_id), string(host), INT32.pack(port))
+        if version >= 1:
+            parts.append(string(rack))
+        if compact:
+            parts.append(NO_TAGS)
+    if version >= 2:
+        parts.append(string(cluster_id))
+    if version >= 1:
+        parts.append(INT32.pack(controller_id))
+    parts.append(count(len(encoded_topics)))
+    parts += encoded_topics
+    if 8 <= version <= 10:
+        parts.append(INT32.pack(cluster_authorized_operations))
+    if version >= 13:
+        parts.append(INT16.pack(error_code))
+    if compact:
+        parts.append(NO_TAGS)
+    return b"".join(parts)
+
+
+def _compact_count(count: int) -> bytes:
+    return uvarint(count + 1)

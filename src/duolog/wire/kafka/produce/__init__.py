@@ -1,0 +1,17 @@
+"""Produce, versions 3-13.
+
+Versions 3-8 have fixed-width lengths, 9 and later compact ones and tagged fields, and 13
+names topics by id.
+"""
+
+from duolog.wire.kafka.produce.request import ProduceRequest, Topic, parse_request
+from duolog.wire.kafka.produce.response import Produced, encode_one, encode_response
+
+__all__ = [
+    "ProduceRequest",
+    "Produced",
+    "Topic",
+    "encode_one",
+    "encode_response",
+    "parse_request",
+]

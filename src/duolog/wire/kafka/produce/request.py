@@ -1,0 +1,150 @@
+"""What a producer sends, read in place.
+
+Records are slices of the receive buffer, so they are valid only while the caller keeps it.
+"""
+
+from struct import Struct
+from struct import error as StructError
+
+import msgspec
+
+from duolog.wire.kafka.errors import MalformedRequest
+from duolog.wire.kafka.primitives import (
+    INT16,
+    INT32,
+    UUID_BYTES,
+    check_count,
+    read_long_uvarint,
+    read_text,
+    read_uvarint,
+    skip_tags,
+)
+
+FLEXIBLE_FROM = 9
+TOPIC_IDS_FROM = 13
+
+Topic = str | bytes
+"""A topic's name, or from version 13 on its id."""
+
+Partitions = list[tuple[int, memoryview | None]]
+
+
+class ProduceRequest(msgspec.Struct, gc=False):
+    transactional_id: str | None
+    acks: int
+    timeout_ms: int
+    topics: list[tuple[Topic, Partitions]]
+
+
+_ACKS_TIMEOUT = Struct(">hi")
+_LEGACY_PARTITION = Struct(">ii")
+_LEGACY_TOPIC_BYTES_MIN = 6
+_COMPACT_TOPIC_BYTES_MIN = 3
+_COMPACT_PARTITION_BYTES_MIN = 6
+
+
+def parse_request(version: int, buffer: memoryview, position: int, end: int) -> ProduceRequest:
+    try:
+        if version >= FLEXIBLE_FROM:
+            request, position = _parse_compact(version, buffer, position, end)
+        else:
+            request, position = _parse_legacy(buffer, position, end)
+    except (StructError, IndexError) as error:
+        raise MalformedRequest("a Produce request is cut off") from error
+    if position != end:
+        raise MalformedRequest("a Produce request does not end where its frame ends")
+    return request
+
+
+def _parse_legacy(buffer: memoryview, position: int, end: int) -> tuple[ProduceRequest, int]:
+    (length,) = INT16.unpack_from(buffer, position)
+    position += 2
+    transactional_id = None
+    if length >= 0:
+        transactional_id = read_text(buffer, position, position + length, end)
+        position += length
+    elif length != -1:
+        raise MalformedRequest("a transactional id has a negative length")
+    acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(buffer, position)
+    (topic_count,) = INT32.unpack_from(buffer, position + 6)
+    position += 10
+    check_count(topic_count, _LEGACY_TOPIC_BYTES_MIN, end - position)
+    items = topic_count
+    topics: list[tuple[Topic, Partitions]] = []
+    for _ in range(topic_count):
+        (length,) = INT16.unpack_from(buffer, position)
+        if length < 0:
+            raise MalformedRequest("a topic name has a negative length")
+        position += 2 + length
+        name = read_text(buffer, position - length, position, end)
+        (count,) = INT32.unpack_from(buffer, position)
+        position += 4
+        items += count
+        check_count(count, _LEGACY_PARTITION.size, end - position, items)
+        partitions: Partitions = []
+        for _ in range(count):
+            index, length = _LEGACY_PARTITION.unpack_from(buffer, position)
+            position += 8
+            if length >= 0:
+                stop = position + length
+                if stop > end:
+                    raise MalformedRequest("records run past the end of their frame")
+                partitions.append((index, buffer[position:stop]))
+                position = stop
+            elif length == -1:
+                partitions.append((index, None))
+            else:
+                raise MalformedRequest("records have a negative length")
+        topics.append((name, partitions))
+    return ProduceRequest(transactional_id, acks, timeout_ms, topics), position
+
+
+def _parse_compact(
+    version: int, buffer: memoryview, position: int, end: int
+) -> tuple[ProduceRequest, int]:
+    length, position = read_uvarint(buffer, position)
+    transactional_id = None
+    if length:
+        transactional_id = read_text(buffer, position, position + length - 1, end)
+        position += length - 1
+    acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(buffer, position)
+    topic_count, position = read_uvarint(buffer, position + 6)
+    topic_count -= 1
+    check_count(topic_count, _COMPACT_TOPIC_BYTES_MIN, end - position)
+    items = topic_count
+    topics: list[tuple[Topic, Partitions]] = []
+    for _ in range(topic_count):
+        topic: Topic
+        if version >= TOPIC_IDS_FROM:
+            topic = buffer[position : position + UUID_BYTES].tobytes()
+            position += UUID_BYTES
+        else:
+            length, position = read_uvarint(buffer, position)
+            if length == 0:
+                raise MalformedRequest("a topic name is null")
+            topic = read_text(buffer, position, position + length - 1, end)
+            position += length - 1
+        count, position = read_uvarint(buffer, position)
+        count -= 1
+        items += count
+        check_count(count, _COMPACT_PARTITION_BYTES_MIN, end - position, items)
+        partitions: Partitions = []
+        for _ in range(count):
+            (index,) = INT32.unpack_from(buffer, position)
+            length = buffer[position + 4]
+            position += 5
+            if length >= 0x80:
+                length, position = read_long_uvarint(buffer, position, length)
+            if length:
+                stop = position + length - 1
+                if stop > end:
+                    raise MalformedRequest("records run past the end of their frame")
+                partitions.append((index, buffer[position:stop]))
+                position = stop
+            else:
+                partitions.append((index, None))
+            position = skip_tags(buffer, position, end)
+        position = skip_tags(buffer, position, end)
+        topics.append((topic, partitions))
+    position = skip_tags(buffer, position, end)
+    return ProduceRequest(transactional_id, acks, timeout_ms, topics), position
