@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from bench import compiler, driver, machine, peers
+from bench import compiler, driver, machine
 from bench.catalog import GROUPS
+from bench.peers import roster
 from bench.peers.peer import PeerResult
 from bench.processes import ServerFailed
 from bench.report import Report
@@ -32,6 +33,7 @@ def scale_of(arguments: argparse.Namespace) -> Scale:
             seconds_per_run=0.3,
             latency_seconds=0.5,
             backlog_bytes=int(min(arguments.size_gb, 1.0) * BYTES_PER_GB),
+            peer_messages=20_000,
         )
     return Scale(
         rounds=arguments.rounds or 5,
@@ -39,6 +41,7 @@ def scale_of(arguments: argparse.Namespace) -> Scale:
         seconds_per_run=2.0,
         latency_seconds=3.0,
         backlog_bytes=int(arguments.size_gb * BYTES_PER_GB),
+        peer_messages=200_000,
     )
 
 
@@ -52,7 +55,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--dir", type=Path, default=compiler.BUILD, help="on the disk to measure")
     parser.add_argument("--json", type=Path, help="where to write the result")
     arguments = parser.parse_args()
-    arguments.groups = list(GROUPS) if arguments.only is None else arguments.only.split(",")
+    chosen = ",".join(GROUPS) if arguments.only is None else arguments.only
+    arguments.groups = [group for group in chosen.split(",") if group]
     if unknown := [group for group in arguments.groups if group not in GROUPS]:
         parser.error(f"unknown workloads: {', '.join(unknown)}; known: {', '.join(GROUPS)}")
     return arguments
@@ -69,7 +73,7 @@ def measure(arguments: argparse.Namespace) -> Report:
         for group in arguments.groups:
             rows.extend(GROUPS[group](stand))
         if arguments.peers:
-            others = peers.run(stand)
+            others = roster.run(stand)
         about = machine.describe(directory, librdkafka=librdkafka_version(tools))
     finally:
         end_progress()

@@ -21,7 +21,8 @@ import uvloop
 LENGTH = Struct(">i")
 ANSWER = LENGTH.pack(60) + bytes(60)
 """About the size of a Produce response."""
-BUFFER_BYTES = 4 << 20
+BUFFER_BYTES = 3 << 19
+"""Room for a 1 MB frame and the start of the next; more would only leave the cache sooner."""
 FILE_BYTES_MAX = 1 << 30
 """Where a new file begins, as a segment would."""
 

@@ -17,11 +17,16 @@ class Refused(Exception):
 def create_topic(
     address: tuple[str, int], name: str, *, partitions: int, configs: Mapping[str, str]
 ) -> None:
+    body = create_topics_body(name, partitions=partitions, configs=configs)
+    _check("CreateTopics", name, _call(address, _CREATE_TOPICS, body))
+
+
+def create_topics_body(name: str, *, partitions: int, configs: Mapping[str, str]) -> bytes:
+    """One topic with one replica, placed by the broker."""
     body = pack(">i", 1) + string(name) + pack(">ihi", partitions, 1, 0)
     body += pack(">i", len(configs))
     body += b"".join(string(key) + string(value) for key, value in configs.items())
-    body += pack(">ib", int(TIMEOUT_SECONDS * 1000), 0)
-    _check("CreateTopics", name, _call(address, _CREATE_TOPICS, body))
+    return body + pack(">ib", int(TIMEOUT_SECONDS * 1000), 0)
 
 
 def delete_topic(address: tuple[str, int], name: str) -> None:

@@ -40,4 +40,3 @@ def _filesystem(directory: Path) -> str:
         if inside and len(mount) >= len(best):
             best, kind = mount, this_kind
     return kind
-

@@ -3,9 +3,10 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -82,7 +83,13 @@ class Server:
         self.stop()
 
 
-def spawn(name: str, argv: Sequence[str | Path], *, log_path: Path) -> Server:
+def spawn(
+    name: str,
+    argv: Sequence[str | Path],
+    *,
+    log_path: Path,
+    environment: Mapping[str, str] | None = None,
+) -> Server:
     """Its own session, so that an interrupt reaches the benchmark first, which then stops it."""
     with log_path.open("ab") as log:
         process = subprocess.Popen(
@@ -90,6 +97,7 @@ def spawn(name: str, argv: Sequence[str | Path], *, log_path: Path) -> Server:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
+            env=environment,
             start_new_session=True,
         )
     return Server(name, process, log_path)
@@ -113,6 +121,27 @@ def start(name: str, argv: Sequence[str | Path], *, ready_file: Path, log_path: 
     server.ready_seconds = time.monotonic() - began
     server.address = ready["kafka"]
     return server
+
+
+def free_port() -> int:
+    """For servers that cannot choose one themselves and say which."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def wait_for_port(server: Server, port: int) -> None:
+    """Sets the server's address once it accepts connections there."""
+    deadline = time.monotonic() + READY_SECONDS_MAX
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            break
+        except OSError:
+            if server.process.poll() is not None or time.monotonic() > deadline:
+                raise ServerFailed(f"{server.name} did not start: {server.log_tail()}") from None
+            time.sleep(_POLL_SECONDS)
+    server.address = f"127.0.0.1:{port}"
 
 
 def _read_ready(path: Path) -> dict[str, str] | None:

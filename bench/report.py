@@ -50,7 +50,10 @@ class Report:
 
     def markdown(self) -> str:
         parts = ["## Performance", "", _machine_sentence(self.machine), "", f"    {self.command}"]
-        parts += ["", *_markdown_table(cells.HEADINGS, [cells.workload_cells(r) for r in self.rows])]
+        parts += [
+            "",
+            *_markdown_table(cells.HEADINGS, [cells.workload_cells(r) for r in self.rows]),
+        ]
         parts += ["", f"The floor is, by workload: {', '.join(cells.floors_named(self.rows))}."]
         if judged := self._judged():
             goals = [cells.goal_cells(verdict) for verdict in judged]

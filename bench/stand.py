@@ -36,6 +36,7 @@ class Scale:
     seconds_per_run: float
     latency_seconds: float
     backlog_bytes: int
+    peer_messages: int
     backlog_partitions: int = 1000
     backlog_connections: int = 200
     seconds_max: float = 120.0
@@ -69,7 +70,9 @@ class Stand:
                 shutil.rmtree(data, ignore_errors=True)
 
     @contextmanager
-    def floor(self, mode: Literal["write", "fsync", "read"], *extra: str | Path) -> Iterator[Server]:
+    def floor(
+        self, mode: Literal["write", "fsync", "read"], *extra: str | Path
+    ) -> Iterator[Server]:
         directory = self.directory / f"floor-{mode}"
         directory.mkdir(exist_ok=True)
         ready = self.directory / f"floor-{mode}.ready"

@@ -1,1 +1,1 @@
-"""Other brokers beside ours: one module per peer."""
+"""Other brokers, given the same durable work: one module per peer."""

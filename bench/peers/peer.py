@@ -1,15 +1,19 @@
 """What a peer is: another broker, given the same durable work as ours."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bench.processes import Server
 from bench.samples import Sample
 from bench.stand import Stand
 
-MESSAGE_BYTES = 1024
+MESSAGE = b"x" * 1024
 WINDOW = 1000
-"""Messages that a producer may have unacknowledged."""
+"""Messages that a producer may have unacknowledged, and a consumer takes at a time."""
+SECONDS_MAX = 120.0
+PAGE_CACHE, ON_DISK = "page cache", "fsync"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +31,35 @@ class PeerResult:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One way to run a peer."""
+    """One way to run a peer: it is started, given that many messages, and stopped."""
 
+    name: str
     durability: str
     run: Callable[[Stand, int], tuple[Sample, Sample]]
-    """Starts it, produces and consumes that many messages, stops it."""
+    """What producing and then consuming measured."""
 
 
 class Peer(Protocol):
-    """A module in this package."""
+    """What each module beside this one offers."""
 
-    NAME: str
+    def missing(self) -> str | None:
+        """What must be installed first; None when the peer can be run."""
 
-    def available(self) -> str | None:
-        """None when it can be run, else what is missing."""
-
-    def trials(self) -> Sequence[Trial]: ...
+    def trials(self) -> Sequence[Trial]:
+        """The ways in which it is comparable with ours."""
 
 
-def result_of(name: str, durability: str, produced: Sample, consumed: Sample) -> PeerResult:
+def timed(server: Server, messages: int, work: Callable[[], None]) -> Sample:
+    cpu_before, began = server.cpu_seconds(), time.monotonic()
+    work()
+    seconds = time.monotonic() - began
+    return Sample(seconds, server.cpu_seconds() - cpu_before, messages=messages)
+
+
+def result_of(trial: Trial, produced: Sample, consumed: Sample) -> PeerResult:
     return PeerResult(
-        name,
-        durability,
+        trial.name,
+        trial.durability,
         produced_per_s=produced.messages / produced.seconds,
         produce_cpu_us=produced.cpu_seconds * 1e6 / produced.messages,
         consumed_per_s=consumed.messages / consumed.seconds,

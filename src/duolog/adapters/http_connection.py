@@ -1,7 +1,8 @@
 """One HTTP/1.1 connection: requests to the handler, answers back in order.
 
 Requests of a connection are handled one after the other. All answers that are ready when a
-read event has been parsed leave in one write.
+read event has been parsed leave in one write. A client that closes its side has gone: what
+still waits for it is cancelled.
 """
 
 import asyncio
@@ -29,7 +30,6 @@ class HttpConnection(asyncio.BufferedProtocol):
         """The request that is being handled, when its handler has to wait."""
         self._charged_bytes = 0
         """This connection's part of the pool's body bytes."""
-        self._eof = False
         self._finished = False
         """Whether the last answer has been written."""
         self._reading_paused = False
@@ -56,19 +56,18 @@ class HttpConnection(asyncio.BufferedProtocol):
             return
         reader = self._reader
         phase_before = reader.phase
-        self._queue.extend(reader.feed(self._pool.buffer[:nbytes]))
+        parsed = reader.feed(self._pool.buffer[:nbytes])
         if reader.fresh_body_bytes:
             self._charge(reader.fresh_body_bytes)
-        if self._queue:
+            if self._pool.is_out_of_memory:
+                # Refused rather than paused, which could leave all of them half received.
+                parsed = reader.refuse(503, "Too many requests are in progress. Try again later.")
+        if parsed:
+            self._queue.extend(parsed)
             self._advance()
         elif reader.phase != phase_before:
             self._arm()
             self._continue_if_owed()
-
-    def eof_received(self) -> bool:
-        """The writing half stays open while answers are due."""
-        self._eof = True
-        return not self._finished and self._is_busy
 
     def pause_writing(self) -> None:
         self._writing_paused = True
@@ -113,10 +112,6 @@ class HttpConnection(asyncio.BufferedProtocol):
     def _charge(self, count: int) -> None:
         self._charged_bytes += count
         self._pool.bodies_bytes += count
-        if count > 0 and self._pool.bodies_bytes > self._pool.limits.bodies_bytes_total_max:
-            # The newcomer is refused: pausing it instead could leave all of them half received.
-            why = "Too many requests are in progress. Try again later."
-            self._queue.extend(self._reader.refuse(503, why))
 
     def _advance(self) -> None:
         """Handle what has been received, as far as answers can be had and sent now."""
@@ -188,9 +183,6 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self._finished:
             self._finish()
             return
-        if self._eof and not self._is_busy:
-            self._transport.close()
-            return
         if self._reading_paused or self._queue:
             self._regulate_reading()
         if not self._writing_paused:
@@ -220,7 +212,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     def _finish(self) -> None:
         self._queue.clear()
         limits = self._pool.limits
-        if self._eof or not self._transport.can_write_eof():
+        if not self._transport.can_write_eof():
             self.deadline = self._pool.now + limits.write_seconds_max
             self._transport.close()
         elif not self._transport.is_closing():

@@ -69,3 +69,7 @@ class HttpPool:
     @property
     def is_full(self) -> bool:
         return len(self.members) >= self.limits.connections_max
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        return self.bodies_bytes > self.limits.bodies_bytes_total_max

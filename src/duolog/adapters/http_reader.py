@@ -56,12 +56,12 @@ class RequestReader:
         self.continue_owed = False
         """Whether the client waits for "100 Continue" before it sends its body."""
         self.phase: Phase = "idle"
-        self._repeats = 0
         self._start_message()
 
     def feed(self, data: memoryview) -> list[Parsed]:
         """Requests that these bytes complete; the last may be a refusal, and then is the end."""
-        self._parsed = parsed = []
+        parsed: list[Parsed] = []
+        self._parsed = parsed
         self.fresh_body_bytes = 0
         phase = self.phase
         size = len(data)
@@ -70,18 +70,16 @@ class RequestReader:
             data = self._feed_until_upgrade(data)
         if parsed or self.phase != phase or self.fresh_body_bytes:
             self._silent_bytes = 0
-        elif self._silent_bytes > self._limits.head_bytes_max:
-            self.refuse(431, "The headers of the request are too long.")
+        elif self._silent_bytes > self._limits.head_bytes_max and phase != "deaf":
+            parsed += self.refuse(431, "The headers of the request are too long.")
         return parsed
 
     def refuse(self, status: int, reason: str) -> list[Parsed]:
-        """Take nothing more, and say why."""
-        if self.phase != "deaf":
-            self.phase = "deaf"
-            self.continue_owed = False
-            self._parsed.append((refusal(status, reason), False))
-            self._start_message()
-        return self._parsed
+        """Take nothing more, and send this."""
+        self.phase = "deaf"
+        self.continue_owed = False
+        self._start_message()
+        return [(refusal(status, reason), False)]
 
     def _feed_until_upgrade(self, data: memoryview) -> memoryview:
         """What remains: an offer to switch protocols is declined by answering as usual."""
@@ -94,8 +92,9 @@ class RequestReader:
             if not isinstance(failure.__context__, _Refused):
                 raise
         except httptools.HttpParserError as problem:
-            # Not when deaf: bytes after a request that asked to close are nobody's.
-            self.refuse(400, f"The request is malformed: {problem}.")
+            # Bytes after a request that asked to close are nobody's, and so are their mistakes.
+            if self.phase != "deaf":
+                self._parsed += self.refuse(400, f"The request is malformed: {problem}.")
         return data[:0]
 
     def _decline_upgrade(self) -> None:
@@ -105,16 +104,17 @@ class RequestReader:
         if request.method == "CONNECT" or _declares_body(request.headers):
             # The parser takes the body for the other protocol's first bytes.
             self._parsed.pop()
-            self.refuse(501, "This server does not switch protocols.")
+            self._parsed += self.refuse(501, "This server does not switch protocols.")
 
     def _start_message(self) -> None:
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
         self._body_bytes = 0
+        self._repeats = 0
 
     def _refuse_here(self, status: int, reason: str) -> None:
-        self.refuse(status, reason)
+        self._parsed += self.refuse(status, reason)
         raise _Refused
 
     # Called by the parser.
@@ -137,7 +137,6 @@ class RequestReader:
         self._head = headers = self._headers
         # Trailers, which come after the body, go to a dictionary that nobody looks at.
         self._headers = {}
-        self._repeats = 0
         limits = self._limits
         if len(headers) > limits.headers_max:
             self._refuse_too_many()

@@ -1,1 +1,1 @@
-"""TODO"""
+"""What operators ask over HTTP: is the node alive, is it ready, what does it measure."""

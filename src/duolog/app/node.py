@@ -26,7 +26,7 @@ from duolog.broker.broker import Broker
 from duolog.broker.catalog import Catalog
 from duolog.broker.cluster_id import establish_cluster_id
 from duolog.broker.groups.coordinator import GroupCoordinator
-from duolog.broker.groups.offset_store import PartitionOffsetStore
+from duolog.broker.groups.offset_store import TopicOffsetStore
 from duolog.broker.housekeeping import Housekeeping
 from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.storage import DataMissing
@@ -83,6 +83,7 @@ async def _serve(
         cleanup.callback(listener.abort_connections)
         broker.advertised = _advertised(settings, listener)
         cleanup.push_async_callback(door.drain, DRAIN_SECONDS_MAX)
+        cleanup.push_async_callback(broker.groups.stop)
         cleanup.callback(listener.stop_accepting)
         door.start()
 
@@ -148,7 +149,8 @@ async def _start_broker(
         cluster_id=cluster_id,
         on_storage_failure=storage_failed,
     )
-    broker.groups = GroupCoordinator(clock, PartitionOffsetStore(broker), _group_settings(settings))
+    group_settings = _group_settings(settings)
+    broker.groups = GroupCoordinator(clock, TopicOffsetStore(broker, group_settings), group_settings)
     try:
         await broker.start()
     except DataMissing as error:
@@ -157,8 +159,7 @@ async def _start_broker(
             " Restore it, or delete the topic's metadata by starting with an empty directory."
         ) from error
     cleanup.push_async_callback(broker.stop)
-    await broker.groups.start()
-    cleanup.push_async_callback(broker.groups.stop)
+    await broker.groups.start(broker.catalog.topics)
     return broker
 
 

@@ -58,6 +58,7 @@ class Broker:
         )
         self.groups: GroupCoordinator
         self._on_storage_failure = on_storage_failure
+        self._failed = False
         self._removals: set[asyncio.Future[None]] = set()
         catalog.subscribe(self)
 
@@ -141,6 +142,7 @@ class Broker:
 
     def _storage_failed(self, error: OSError) -> None:
         """A sync failed: nothing in this directory can be trusted to be durable any more."""
+        self._failed = True
         log.critical("sync failed, the data directory is fenced", error=str(error))
         failure = StorageFailed(f"the disk failed: {error.strerror or error}")
         for partition in self.partitions():
@@ -149,6 +151,9 @@ class Broker:
 
     async def stop(self) -> None:
         """Make everything durable and close the logs. Doors have stopped already."""
+        await self.catalog.stop()
+        if self._failed:
+            return
         for partition in self.partitions():
             if partition.log.durable_offset < partition.log.end_offset:
                 self.flusher.request(partition)
@@ -158,4 +163,3 @@ class Broker:
             partition.snapshot_producers()
             partition.log.close(now_ms)
         await self.storage.write_points(self.partitions())
-        await self.catalog.stop()

@@ -17,7 +17,11 @@ _RETRY_S = 0.5
 
 
 class CatalogListener(Protocol):
-    """Acts on the catalog's changes. An exception ends the following: see `task`."""
+    """Acts on the catalog's changes.
+
+    It must not change the catalog itself, since that waits for the listeners. An exception
+    ends the following: see `CatalogFollower.task`.
+    """
 
     async def topic_created(self, topic: Topic) -> None:
         """Awaited before the topic can be found in the catalog."""

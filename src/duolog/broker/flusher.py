@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from duolog.observe.metrics import Histogram
+from duolog.observe.histogram import Histogram
 from duolog.ports.clock import Clock
 from duolog.ports.disk import Disk, Syncable
 
@@ -71,6 +71,7 @@ class Flusher:
     def _done(self, failure: OSError | None) -> None:
         if failure is not None:
             self._failed = True
+            self._syncing.clear()
             self._on_failure(failure)
             self._release_drained()
             return

@@ -35,7 +35,8 @@ from duolog.records.header import (
     BatchHeader,
     read_header,
 )
-from duolog.records.validation import check_batch, check_records, stamp_append_time
+from duolog.records.patch import stamp_append_time
+from duolog.records.validation import check_batch, check_records
 
 PRODUCERS_SNAPSHOT = "producers"
 ANY_EPOCH = -1

@@ -82,8 +82,7 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "admin.listen",
             "address",
             Address("127.0.0.1", 9325),
-            "Where health and metrics are served; empty serves them nowhere.",
-            optional=True,
+            "Where health and metrics are served.",
         ),
     ),
     "Topics": (

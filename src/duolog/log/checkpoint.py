@@ -14,14 +14,12 @@ RecoveryPoints = dict[tuple[str, int], int]
 """Topic and partition → an offset below which everything was durable."""
 
 
-def write_recovery_points(
-    disk: Disk, points: RecoveryPoints, path: str = RECOVERY_POINTS_FILE
-) -> None:
+def write_checkpoint(disk: Disk, points: RecoveryPoints, path: str = RECOVERY_POINTS_FILE) -> None:
     rows = [(topic, partition, offset) for (topic, partition), offset in sorted(points.items())]
     write_checked(disk, path, msgspec.json.encode(rows))
 
 
-def read_recovery_points(disk: Disk, path: str = RECOVERY_POINTS_FILE) -> RecoveryPoints:
+def read_checkpoint(disk: Disk, path: str = RECOVERY_POINTS_FILE) -> RecoveryPoints:
     body = read_checked(disk, path)
     if body is None:
         return {}

@@ -65,6 +65,11 @@ class EpochHistory:
             return epoch, self._starts[0]
         return self._epochs[following - 1], self._starts[following]
 
+    def epoch_at(self, offset: int) -> int:
+        """The epoch that a record at the offset belongs to."""
+        index = bisect_right(self._starts, offset) - 1
+        return self._epochs[index] if index >= 0 else NO_EPOCH
+
     def truncate_end(self, offset: int) -> bool:
         """Forget epochs that begin at or after the offset; whether there were any."""
         kept = len(self._starts)

@@ -7,11 +7,12 @@ from duolog.log.sparse_index import TIME_ENTRY, SparseIndex
 from duolog.ports.disk import Disk
 
 
-def load_index(disk: Disk, stem: str, size: int) -> SparseIndex:
-    """The entries that are plausible in a segment of that size."""
-    return SparseIndex.decode(
-        _read_all(disk, stem + INDEX_SUFFIX), _read_all(disk, stem + TIME_INDEX_SUFFIX), size
-    )
+def load_index(disk: Disk, stem: str, size: int) -> tuple[SparseIndex, bool]:
+    """The entries that are plausible in a segment of that size; whether those are all."""
+    entries = _read_all(disk, stem + INDEX_SUFFIX)
+    times = _read_all(disk, stem + TIME_INDEX_SUFFIX)
+    index = SparseIndex.decode(entries, times, size)
+    return index, index.covers(entries, times)
 
 
 def read_last_time(disk: Disk, stem: str, relative_end: int) -> int | None:
@@ -47,18 +48,25 @@ def cut_index(disk: Disk, stem: str, index: SparseIndex) -> None:
     _write(disk, stem, index, cut=True, sync=True)
 
 
+def write_index(disk: Disk, stem: str, index: SparseIndex, *, name_suffix: str) -> None:
+    """Write all entries, durably, to files of another name than a segment's own."""
+    _write(disk, stem, index, cut=True, sync=True, name_suffix=name_suffix)
+
+
 def remove_index(disk: Disk, stem: str) -> None:
     disk.remove(stem + INDEX_SUFFIX)
     disk.remove(stem + TIME_INDEX_SUFFIX)
 
 
-def _write(disk: Disk, stem: str, index: SparseIndex, *, cut: bool, sync: bool) -> None:
+def _write(
+    disk: Disk, stem: str, index: SparseIndex, *, cut: bool, sync: bool, name_suffix: str = ""
+) -> None:
     position, entries, time_position, times = index.encode_unsaved()
     for suffix, at, data in (
         (INDEX_SUFFIX, position, entries),
         (TIME_INDEX_SUFFIX, time_position, times),
     ):
-        file = disk.open(stem + suffix, create=True)
+        file = disk.open(stem + suffix + name_suffix, create=True)
         if data:
             file.pwritev([data], at)
         if cut:

@@ -19,7 +19,8 @@ class DamagedRange(msgspec.Struct, frozen=True, order=True):
     length: int
     """Zero when the offsets are missing without a trace: the file ends too early."""
     first_offset: int
-    end_offset: int
+    next_offset: int
+    reason: str
 
     @property
     def end_position(self) -> int:
@@ -50,7 +51,7 @@ def merge_ranges(ranges: Iterable[DamagedRange]) -> tuple[DamagedRange, ...]:
         if (
             last is not None
             and last.segment_base == damage.segment_base
-            and (damage.position < last.end_position or damage.first_offset < last.end_offset)
+            and (damage.position < last.end_position or damage.first_offset < last.next_offset)
         ):
             end = max(last.end_position, damage.end_position)
             merged[-1] = DamagedRange(
@@ -58,7 +59,8 @@ def merge_ranges(ranges: Iterable[DamagedRange]) -> tuple[DamagedRange, ...]:
                 last.position,
                 end - last.position,
                 min(last.first_offset, damage.first_offset),
-                max(last.end_offset, damage.end_offset),
+                max(last.next_offset, damage.next_offset),
+                last.reason,
             )
         else:
             merged.append(damage)

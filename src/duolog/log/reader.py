@@ -113,7 +113,7 @@ class LogReader:
 
 def _check_undamaged(damage: tuple[DamagedRange, ...], offset: int) -> None:
     for found in damage:
-        if found.first_offset <= offset < found.end_offset:
+        if found.first_offset <= offset < found.next_offset:
             raise CorruptBatch(
-                f"offsets {found.first_offset} to {found.end_offset} are damaged and quarantined"
+                f"offsets {found.first_offset} to {found.next_offset} are damaged and quarantined"
             )

@@ -9,14 +9,7 @@ from dataclasses import dataclass, field
 from duolog.config.topic import TopicConfig
 from duolog.log.checked_file import parent_of
 from duolog.log.epochs import EpochHistory, read_epochs, write_epochs
-from duolog.log.file_names import (
-    INDEX_SUFFIX,
-    LOG_SUFFIX,
-    SEGMENT_SUFFIXES,
-    offset_name,
-    parse_name,
-)
-from duolog.log.index_files import cut_index, load_index
+from duolog.log.file_names import LOG_SUFFIX, SEGMENT_SUFFIXES, offset_name, parse_name
 from duolog.log.marks import Marks, read_marks
 from duolog.log.quarantine import (
     DamagedRange,
@@ -24,14 +17,11 @@ from duolog.log.quarantine import (
     read_quarantine,
     write_quarantine,
 )
-from duolog.log.scan import Scanner
 from duolog.log.segment import Segment
+from duolog.log.segment_recovery import SegmentRecovery
 from duolog.log.snapshot import SnapshotStore
 from duolog.log.swap import settle_leftovers
-from duolog.log.walk import walk_headers
-from duolog.model.errors import CorruptBatch
 from duolog.ports.disk import Disk
-from duolog.records.header import HEADER_BYTES, BatchHeader, read_header
 
 
 @dataclass(slots=True)
@@ -41,42 +31,37 @@ class RecoveryReport:
     truncated_bytes: int = 0
     """Torn tail that was cut off."""
     rebuilt_indexes: list[str] = field(default_factory=list)
-    """Index files that were missing or wrong and had to be made again."""
+    """Segments whose index lacked entries before the recovery point."""
     quarantined: tuple[DamagedRange, ...] = ()
     """All known damage, that of earlier recoveries included."""
 
 
 @dataclass(slots=True)
 class Recovered:
-    """What a log starts from. Everything in it is durable."""
+    """What a log starts from."""
 
     segments: list[Segment]
     marks: Marks
     epochs: EpochHistory
     report: RecoveryReport
+    durable_offset: int
+    """Everything below it was durable before; what was scanned may be in the cache only."""
+    unsynced: list[Segment]
 
 
-def recover(
-    disk: Disk, directory: str, config: TopicConfig, *, recovery_point: int, now_ms: int
-) -> Recovered:
-    return _Recovery(disk, directory, config, recovery_point, now_ms).run()
-
-
-class _Recovery:
+class Recovery:
     def __init__(
-        self, disk: Disk, directory: str, config: TopicConfig, recovery_point: int, now_ms: int
+        self, disk: Disk, directory: str, config: TopicConfig, recovery_point: int
     ) -> None:
         self._disk = disk
         self._directory = directory
-        self._config = config
+        self._interval_bytes = config.index_interval_bytes
         self._scan_from = recovery_point
-        self._now_ms = now_ms
         self._report = RecoveryReport()
-        self._damage: list[DamagedRange] = []
-        self._scanned: list[BatchHeader] = []
-        """First batch of each epoch that the scan met."""
+        self._found_damage: list[DamagedRange] = []
+        self._found_epochs: list[tuple[int, int]] = []
 
-    def run(self) -> Recovered:
+    def run(self, now_ms: int) -> Recovered:
         names = self._disk.list_names(self._directory)
         if not names:
             self._disk.make_directory(self._directory)
@@ -86,21 +71,23 @@ class _Recovery:
         if marks.rescan_offset is not None:
             self._scan_from = min(self._scan_from, marks.rescan_offset)
         known_damage = read_quarantine(self._disk, self._directory)
-        segments = self._open_segments(names, known_damage, marks)
+        segments = self._open_segments(names, known_damage, now_ms)
         segments = self._start_at(segments, marks.start_offset)
         self._settle_damage(segments, known_damage)
-        end_offset = segments[-1].end_offset
-        epochs = self._settle_epochs(segments, names, end_offset)
-        if self._report.scanned_bytes or self._report.truncated_bytes:
+        epochs = self._settle_epochs(segments)
+        if self._report.scanned_bytes:
+            end_offset = segments[-1].end_offset
             SnapshotStore(self._disk, self._directory).remove_above(end_offset)
             self._disk.directory(self._directory).sync()
-        return Recovered(segments, marks, epochs, self._report)
+        durable_offset = min(self._scan_from, segments[-1].end_offset)
+        unsynced = [each for each in segments if each.end_offset > durable_offset]
+        return Recovered(segments, marks, epochs, self._report, durable_offset, unsynced)
 
     def _open_segments(
-        self, names: list[str], known_damage: list[DamagedRange], marks: Marks
+        self, names: list[str], known_damage: list[DamagedRange], now_ms: int
     ) -> list[Segment]:
         parsed = [entry for entry in map(parse_name, names) if entry is not None]
-        bases = sorted(base for base, suffix in parsed if suffix == LOG_SUFFIX)
+        bases = [base for base, suffix in parsed if suffix == LOG_SUFFIX]
         for base, suffix in parsed:
             if suffix in SEGMENT_SUFFIXES and base not in bases:
                 self._disk.remove(f"{self._directory}/{offset_name(base)}{suffix}")
@@ -113,38 +100,61 @@ class _Recovery:
                 base,
                 end_offset=base if following is None else following,
                 size=self._disk.open(path).size(),
-                index_interval_bytes=self._config.index_interval_bytes,
+                index_interval_bytes=self._interval_bytes,
             )
             segment.set_damage([found for found in known_damage if found.segment_base == base])
             if following is None or following > self._scan_from:
-                self._check(segment, is_last=following is None, cleaned=marks.cleaned_offset)
+                self._recover_segment(segment, is_last=following is None, now_ms=now_ms)
             segments.append(segment)
         return segments
+
+    def _recover_segment(self, segment: Segment, *, is_last: bool, now_ms: int) -> None:
+        findings = SegmentRecovery(segment, self._scan_from, is_last=is_last).run(now_ms)
+        self._report.scanned_bytes += findings.scanned_bytes
+        self._report.truncated_bytes += findings.truncated_bytes
+        if findings.rebuilt_index:
+            self._report.rebuilt_indexes.append(segment.path)
+        self._found_damage += findings.damage
+        self._found_epochs += findings.epochs
 
     def _start_at(self, segments: list[Segment], start_offset: int) -> list[Segment]:
         """The start offset outlives the records: what was deleted is never numbered again."""
         if segments and segments[-1].end_offset >= start_offset:
             return segments
         for segment in segments:
-            segment.mark_deleted()
-            segment.unlink()
-        interval = self._config.index_interval_bytes
+            segment.remove()
+        interval = self._interval_bytes
         fresh = Segment.create(self._disk, self._directory, start_offset, interval)
         self._disk.directory(self._directory).sync()
         return [fresh]
 
-    def _check(self, segment: Segment, *, is_last: bool, cleaned: int) -> None:
-        """Prove what follows the recovery point, and bring the index up to it."""
-        file = segment.file
-        base = segment.base_offset
-        limit = None if is_last else segment.end_offset
-        stem = f"{self._directory}/{offset_name(base)}"
-        index = load_index(self._disk, stem, segment.size)
-        loaded = index.saved
-        index.truncate(offset=self._scan_from - base if self._scan_from > base else 0, position=segment.size)
-        offset, position, largest = index.last
-        offset += base
-        if position == segment.size and (is_last or offset == limit):
-            segment.end_offset = offset
-            segment.activate(index, largest)
-            return
+    def _settle_damage(self, segments: list[Segment], known: list[DamagedRange]) -> None:
+        sizes = {segment.base_offset: segment.size for segment in segments}
+        ranges = merge_ranges(
+            found
+            for found in {*known, *self._found_damage}
+            if found.end_position <= sizes.get(found.segment_base, -1)
+        )
+        if list(ranges) != known:
+            write_quarantine(self._disk, self._directory, ranges)
+            for segment in segments:
+                segment.set_damage(
+                    [found for found in ranges if found.segment_base == segment.base_offset]
+                )
+        self._report.quarantined = ranges
+
+    def _settle_epochs(self, segments: list[Segment]) -> EpochHistory:
+        stored = read_epochs(self._disk, self._directory)
+        if stored is None:
+            history = EpochHistory()
+            for segment in segments:
+                for _, header in segment.headers_from(0):
+                    history.replay(header)
+        else:
+            history = EpochHistory(stored.entries)
+        for epoch, start_offset in self._found_epochs:
+            history.assign(epoch, start_offset)
+        history.truncate_end(segments[-1].end_offset + 1)
+        if history.entries != (stored.entries if stored else []):
+            write_epochs(self._disk, self._directory, history)
+        return history

@@ -22,6 +22,8 @@ from duolog.records.header import (
 
 WINDOW_BYTES = 1 << 20
 
+NOT_INTACT = "header or checksum is wrong"
+
 _MAGIC_BYTE = bytes([MAGIC])
 
 
@@ -39,9 +41,7 @@ class Scanner:
         self._window = b""
         self._window_at = 0
 
-    def scan(
-        self, position: int, offset: int
-    ) -> Iterator[tuple[int, BatchHeader] | DamagedRange]:
+    def scan(self, position: int, offset: int) -> Iterator[tuple[int, BatchHeader] | DamagedRange]:
         """Position and header of each intact batch, and what lies damaged between them.
 
         `offset` is the least that the batch at `position` may have. Damage that reaches the
@@ -63,8 +63,10 @@ class Scanner:
             yield self._damage(position, resumed_at, offset, following.base_offset)
             position, offset = resumed_at, following.base_offset
 
-    def _damage(self, position: int, end: int, first_offset: int, end_offset: int) -> DamagedRange:
-        return DamagedRange(self._segment_base, position, end - position, first_offset, end_offset)
+    def _damage(self, position: int, end: int, first_offset: int, next_offset: int) -> DamagedRange:
+        return DamagedRange(
+            self._segment_base, position, end - position, first_offset, next_offset, NOT_INTACT
+        )
 
     def _resume_after(self, position: int, offset: int) -> tuple[int, BatchHeader] | None:
         """The next intact batch. The damaged one's length is tried before every byte is."""

@@ -9,14 +9,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from duolog.log.file_names import (
-    DELETED_SUFFIX,
-    INDEX_SUFFIX,
-    LOG_SUFFIX,
-    SEGMENT_SUFFIXES,
-    TIME_INDEX_SUFFIX,
-    offset_name,
-)
+from duolog.log.file_names import DELETED_SUFFIX, LOG_SUFFIX, SEGMENT_SUFFIXES, offset_name
 from duolog.log.index_files import (
     cut_index,
     load_index,
@@ -45,21 +38,21 @@ _TAIL_BATCHES_KEPT = TAIL_BATCHES_MAX // 2
 class Segment:
     __slots__ = (
         "_damaged",
-        "_disk",
         "_file",
         "_index",
         "_index_at",
-        "_index_interval_bytes",
         "_largest_timestamp",
-        "_stem",
         "_tail_offsets",
         "_tail_positions",
         "base_offset",
         "damage",
         "deleted",
+        "disk",
         "end_offset",
         "first_append_ms",
+        "index_interval_bytes",
         "size",
+        "stem",
     )
 
     def __init__(
@@ -72,8 +65,8 @@ class Segment:
         size: int,
         index_interval_bytes: int,
     ) -> None:
-        self._disk = disk
-        self._stem = f"{directory}/{offset_name(base_offset)}"
+        self.disk = disk
+        self.stem = f"{directory}/{offset_name(base_offset)}"
         self.base_offset = base_offset
         """First offset that this segment may hold."""
         self.end_offset = end_offset
@@ -87,7 +80,7 @@ class Segment:
         self._file: File | None = None
         self._index: SparseIndex | None = None
         self._largest_timestamp: int | None = None
-        self._index_interval_bytes = index_interval_bytes
+        self.index_interval_bytes = index_interval_bytes
         self._index_at = 0
         """Position from which on the next batch gets an entry in the sparse index."""
         # Filled by appends only, which leave no gap between offsets: a lookup need not
@@ -112,20 +105,26 @@ class Segment:
         # Leftovers of the same name would be taken for records, and entries of them, once
         # this one grows over their end.
         segment._file.truncate(0)
-        remove_index(disk, segment._stem)
+        remove_index(disk, segment.stem)
         segment.activate(SparseIndex(), NO_TIMESTAMP)
         return segment
 
     @property
     def path(self) -> str:
-        return self._stem + LOG_SUFFIX
+        return self.stem + LOG_SUFFIX
 
     @property
     def file(self) -> File:
         file = self._file
         if file is None:
-            suffix = DELETED_SUFFIX if self.deleted else ""
-            file = self._file = self._disk.open(self.path + suffix)
+            try:
+                file = self._file = self.disk.open(self.path)
+            except FileNotFoundError:
+                # Compaction and scrubbing read on another thread; the owner may just have
+                # renamed the file, which it keeps open for them.
+                if self._file is None:
+                    raise
+                file = self._file
         return file
 
     @property
@@ -141,7 +140,7 @@ class Segment:
         largest = self._largest_timestamp
         if largest is None:
             if self._index is None:
-                largest = read_last_time(self._disk, self._stem, self.end_offset - self.base_offset)
+                largest = read_last_time(self.disk, self.stem, self.end_offset - self.base_offset)
             if largest is None:
                 largest = self.index.last[2]
             self._largest_timestamp = largest
@@ -151,7 +150,7 @@ class Segment:
         """Make it the segment that grows, from its present end on."""
         self._index = index
         self._largest_timestamp = largest_timestamp
-        self._index_at = index.last[1] + self._index_interval_bytes
+        self._index_at = index.last[1] + self.index_interval_bytes
         self.forget_tail()
 
     def note_appended(self, headers: Sequence[BatchHeader], offset: int) -> int:
@@ -184,7 +183,7 @@ class Segment:
 
     def _add_entry(self, offset: int, position: int, largest: int) -> None:
         self.index.add(offset - self.base_offset, position, largest)
-        self._index_at = position + self._index_interval_bytes
+        self._index_at = position + self.index_interval_bytes
 
     def seal(self) -> None:
         """No more batches come. The entry at the very end proves later that none is missing."""
@@ -198,7 +197,7 @@ class Segment:
 
     def save_index(self) -> None:
         if self._index is not None:
-            save_index(self._disk, self._stem, self._index)
+            save_index(self.disk, self.stem, self._index)
 
     def forget_tail(self) -> None:
         del self._tail_offsets[:], self._tail_positions[:]
@@ -244,8 +243,27 @@ class Segment:
         return end, next_offset
 
     def headers_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and header of each batch from the one at `position` to the present end."""
+        """Position and header of each batch from the one at `position` to the present end.
+
+        Damage, known or not, is passed over: who derives state from headers wants the rest.
+        """
+        offset = self.base_offset
+        try:
+            for at, header in self._walk(position, WINDOW_BYTES):
+                yield at, header
+                position, offset = at + header.size, header.next_offset
+        except CorruptBatch:
+            yield from self._intact_from(position, offset)
+
+    def walk_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
+        """As `headers_from`, but damage that is not known raises CorruptBatch."""
         return self._walk(position, WINDOW_BYTES)
+
+    def _intact_from(self, position: int, offset: int) -> Iterator[tuple[int, BatchHeader]]:
+        scanner = Scanner(self.file, self.base_offset, end=self.size)
+        for found in scanner.scan(position, offset):
+            if not isinstance(found, DamagedRange):
+                yield found
 
     def _walk(self, position: int, window_bytes: int) -> Iterator[tuple[int, BatchHeader]]:
         if self._damaged:
@@ -260,28 +278,33 @@ class Segment:
         self.damage = tuple(sorted(damage))
         self._damaged = {found.position: found.end_position for found in damage if found.length}
 
-    def truncate(self, position: int, end_offset: int) -> None:
+    def truncate(self, position: int) -> None:
         """Cut a sealed or active segment at a batch boundary and make it the active one.
 
-        Durable when it returns.
+        Durable when it returns. The end offset becomes that of the last batch that is left.
         """
         index = self.index
-        index.truncate(offset=end_offset - self.base_offset, position=position)
+        self.set_damage([found for found in self.damage if found.end_position <= position])
+        end_offset = max((found.next_offset for found in self.damage), default=self.base_offset)
+        before = index.boundary_at_most(position - 1)[1]
         self.file.truncate(position)
         self.file.sync()
         self.size = position
-        self.end_offset = end_offset
+        for _, header in self._walk(before, WINDOW_BYTES):
+            end_offset = max(end_offset, header.next_offset)
+        index.truncate(offset=end_offset - self.base_offset, position=position)
         largest = index.last[2]
         for _, header in self._walk(index.last[1], WINDOW_BYTES):
             largest = max(largest, header.max_timestamp)
         # Entries of what was cut off must not come back after a crash: they would look
         # plausible among those of what is written there next.
-        cut_index(self._disk, self._stem, index)
+        cut_index(self.disk, self.stem, index)
+        self.end_offset = end_offset
         self.activate(index, largest)
 
     def _load_index(self) -> SparseIndex:
         """Of a sealed segment. What the files lack is made again from the segment."""
-        index = load_index(self._disk, self._stem, self.size)
+        index, _ = load_index(self.disk, self.stem, self.size)
         relative_end = self.end_offset - self.base_offset
         if self.size and index.last[:2] != (relative_end, self.size):
             index.truncate(offset=relative_end - 1, position=self.size - 1)
@@ -291,23 +314,18 @@ class Segment:
                 # Either the index led astray, or there is damage that nobody has seen yet.
                 # What is intact must stay readable in both cases.
                 index = SparseIndex()
-                scanner = Scanner(self.file, self.base_offset, end=self.size)
-                found = scanner.scan(0, self.base_offset)
-                intact = (entry for entry in found if not isinstance(entry, DamagedRange))
-                self.extend_index(index, intact)
-            save_index(self._disk, self._stem, index, cut=True)
+                self.extend_index(index, self._intact_from(0, self.base_offset))
+            save_index(self.disk, self.stem, index, cut=True)
         return index
 
-    def extend_index(
-        self, index: SparseIndex, batches: Iterable[tuple[int, BatchHeader]]
-    ) -> None:
+    def extend_index(self, index: SparseIndex, batches: Iterable[tuple[int, BatchHeader]]) -> None:
         """Add entries for batches that follow the last one, and that for the segment's end."""
         _, position, largest = index.last
-        index_at = position + self._index_interval_bytes
+        index_at = position + self.index_interval_bytes
         for at, header in batches:
             if at >= index_at:
                 index.add(header.base_offset - self.base_offset, at, largest)
-                index_at = at + self._index_interval_bytes
+                index_at = at + self.index_interval_bytes
             largest = max(largest, header.max_timestamp)
         index.add(self.end_offset - self.base_offset, self.size, largest)
 
@@ -316,18 +334,25 @@ class Segment:
         self._file = None
         self._index = None
 
-    def mark_deleted(self) -> None:
-        """Rename the files, so that a crash before `unlink` does not bring them back."""
-        _ = self.file
-        self.deleted = True
-        for suffix in SEGMENT_SUFFIXES:
-            path = self._stem + suffix
-            if suffix == LOG_SUFFIX or self._disk.exists(path):
-                self._disk.rename(path, path + DELETED_SUFFIX)
+    @property
+    def paths(self) -> list[str]:
+        """The files, to be removed once the segment is deleted."""
+        suffix = DELETED_SUFFIX if self.deleted else ""
+        return [self.stem + kind + suffix for kind in SEGMENT_SUFFIXES]
 
-    def unlink(self) -> None:
-        """Remove a deleted segment's files. A reader that still holds the file can finish."""
-        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX):
-            self._disk.remove(self._stem + suffix + DELETED_SUFFIX)
-        if self._file is not None:
-            self._file.close()
+    def mark_deleted(self) -> None:
+        """Rename the files, so that whatever follows, nobody takes them for the log.
+
+        Who holds the file can go on reading it, also after the owner has removed `paths`.
+        """
+        _ = self.file
+        for suffix in SEGMENT_SUFFIXES:
+            path = self.stem + suffix
+            if self.disk.exists(path):
+                self.disk.rename(path, path + DELETED_SUFFIX)
+        self.deleted = True
+
+    def remove(self) -> None:
+        """Remove the files at once. The log goes last: without it the others mean nothing."""
+        for path in self.paths:
+            self.disk.remove(path)

@@ -18,7 +18,8 @@ class SnapshotStore:
         self._directory = directory
 
     def write(self, kind: str, offset: int, data: bytes) -> None:
-        assert kind.isidentifier() and f".{kind}" not in SEGMENT_SUFFIXES
+        assert kind.isidentifier()
+        assert f".{kind}" not in SEGMENT_SUFFIXES
         write_checked(self._disk, self._path(kind, offset), data)
         for old in self._offsets(kind)[:-SNAPSHOTS_KEPT]:
             self._disk.remove(self._path(kind, old))

@@ -94,6 +94,12 @@ class SparseIndex:
         )
         return self.saved * _ENTRY_BYTES, pairs.tobytes(), self.saved * TIME_ENTRY.size, times
 
+    def covers(self, entries: bytes, times: bytes) -> bool:
+        """Whether files with this content hold these entries and nothing else."""
+        return (
+            len(entries) == self.saved * _ENTRY_BYTES and len(times) == self.saved * TIME_ENTRY.size
+        )
+
     @classmethod
     def decode(cls, entries: bytes, times: bytes, size: int) -> "SparseIndex":
         """As many entries, from the first on, as are plausible in a segment of that size."""

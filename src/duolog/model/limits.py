@@ -9,7 +9,7 @@ PRODUCER_BATCHES_REMEMBERED = 5
 """How many batches per producer and partition are recognised as duplicates, as in Kafka."""
 
 ARRAY_ITEMS_MAX = 100_000
-"""Most items that any array of a request may declare."""
+"""Most items that the arrays of one request may declare, all together."""
 
 OFFSET_METADATA_BYTES_MAX = 4_096
 """Most metadata that a group may commit beside one offset."""
@@ -27,3 +27,6 @@ GROUP_TEXT_BYTES_MAX = 4_096
 
 CLIENT_ID_CHARS_IN_MEMBER_ID_MAX = 255
 """How much of a client's own name becomes part of the member id that it is given."""
+
+STORED_BATCH_OPENED_BYTES_MAX = 128 << 20
+"""Most that one stored batch may become when the log itself opens it, to search or compact."""

@@ -10,9 +10,8 @@ from duolog.model.errors import CorruptBatch
 from duolog.model.limits import ARRAY_ITEMS_MAX
 from duolog.records.compression import decompress
 from duolog.records.header import HEADER_BYTES, BatchHeader
-from duolog.records.varint import read_varint
+from duolog.records.varint import read_varint, wrapped
 
-_INT64_MIN = -(1 << 63)
 _INT64_MAX = (1 << 63) - 1
 
 
@@ -58,9 +57,7 @@ def walk(
         if not previous_delta < offset_delta <= last_offset_delta:
             raise CorruptBatch("an offset that is out of order or outside the batch")
         previous_delta = offset_delta
-        timestamp = base_timestamp + timestamp_delta
-        if not _INT64_MIN <= timestamp <= _INT64_MAX:
-            raise CorruptBatch("a timestamp that does not fit 64 bits")
+        timestamp = wrapped(base_timestamp + timestamp_delta)
         key = None if key_length < 0 else body[key_at:key_end]
         if value_length < 0:
             value_at = -1

@@ -25,7 +25,7 @@ from duolog.records.header import (
     BatchHeader,
 )
 from duolog.records.record import Record
-from duolog.records.varint import encode_varint, read_varint
+from duolog.records.varint import encode_varint, read_varint, wrapped
 
 _ATTRIBUTES = b"\x00"
 _ABSENT = encode_varint(-1)
@@ -58,7 +58,7 @@ def build_batch(
         previous = delta
         delta = previous + 1 if record.offset is None else record.offset - base_offset
         assert delta > previous, "records are given in the order of their offsets"
-        body += _encode_record(record, delta, record.timestamp - base_timestamp)
+        body += _encode_record(record, delta, wrapped(record.timestamp - base_timestamp))
     if last_offset_delta is None:
         last_offset_delta = max(delta, 0)
     assert last_offset_delta >= delta, "the batch covers all its records"
@@ -112,7 +112,7 @@ def rebuild_batch(
         attributes &= ~COMPRESSION_MASK
     max_timestamp = original.max_timestamp
     if encoded and not original.uses_log_append_time:
-        max_timestamp = base_timestamp + max(map(_timestamp_delta, encoded))
+        max_timestamp = max(_timestamp(record, base_timestamp) for record in encoded)
     header = original._replace(
         attributes=attributes,
         base_timestamp=base_timestamp,
@@ -152,9 +152,10 @@ def _append_span(parts: list[bytes], content: bytes | None) -> None:
         parts += (encode_varint(len(content)), content)
 
 
-def _timestamp_delta(encoded: bytes) -> int:
+def _timestamp(encoded: bytes, base_timestamp: int) -> int:
     _, at = read_varint(encoded, 0)
-    return read_varint(encoded, at + len(_ATTRIBUTES), 64)[0]
+    delta, _ = read_varint(encoded, at + len(_ATTRIBUTES), 64)
+    return wrapped(base_timestamp + delta)
 
 
 def _rebase(encoded: bytes, shift_ms: int) -> bytes:
@@ -163,6 +164,6 @@ def _rebase(encoded: bytes, shift_ms: int) -> bytes:
     attributes_end = at + len(_ATTRIBUTES)
     delta, delta_end = read_varint(encoded, attributes_end, 64)
     content = b"".join(
-        (encoded[at:attributes_end], encode_varint(delta + shift_ms), encoded[delta_end:])
+        (encoded[at:attributes_end], encode_varint(wrapped(delta + shift_ms)), encoded[delta_end:])
     )
     return encode_varint(len(content)) + content

@@ -59,7 +59,7 @@ def decompress(codec: int, data: Buffer, *, bytes_max: int) -> bytes:
     """The content, at most `bytes_max` of it.
 
     BatchTooLarge when there is more, CorruptBatch when it cannot be read. Memory stays
-    below twice what the content takes, plus the fixed window of the codec.
+    within twice `bytes_max` and a few megabytes for the codec itself, whatever `data` claims.
     """
     view = memoryview(data)
     if codec == NONE:

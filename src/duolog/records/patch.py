@@ -12,15 +12,14 @@ from duolog.records.header import (
 )
 
 _INT16 = Struct(">h")
-_INT64 = Struct(">q")
-_pack_offset = Struct(">q").pack_into
-_pack_epoch = Struct(">i").pack_into
+_pack_int32 = Struct(">i").pack_into
+_pack_int64 = Struct(">q").pack_into
 
 
 def assign(batch: bytearray | memoryview, base_offset: int, leader_epoch: int) -> None:
     """Give the batch its place in the log. Both fields lie outside the checksum."""
-    _pack_offset(batch, BASE_OFFSET_AT, base_offset)
-    _pack_epoch(batch, LEADER_EPOCH_AT, leader_epoch)
+    _pack_int64(batch, BASE_OFFSET_AT, base_offset)
+    _pack_int32(batch, LEADER_EPOCH_AT, leader_epoch)
 
 
 def stamp_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
@@ -31,5 +30,5 @@ def stamp_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
     """
     (attributes,) = _INT16.unpack_from(batch, ATTRIBUTES_AT)
     _INT16.pack_into(batch, ATTRIBUTES_AT, attributes | LOG_APPEND_TIME_BIT)
-    _INT64.pack_into(batch, MAX_TIMESTAMP_AT, now_ms)
+    _pack_int64(batch, MAX_TIMESTAMP_AT, now_ms)
     seal(batch)

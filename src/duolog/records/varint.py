@@ -2,7 +2,20 @@
 
 from duolog.model.errors import CorruptBatch
 
+_INT64_MIN = -(1 << 63)
+_INT64_MAX = (1 << 63) - 1
 _ONE_BYTE = tuple(bytes((zigzag,)) for zigzag in range(0x80))
+
+
+def wrapped(value: int) -> int:
+    """The sum or difference of two timestamps, in 64 bits.
+
+    Clients add and subtract them as machine words. Doing the same makes every difference
+    fit, and lets any record be moved to any base and back.
+    """
+    if _INT64_MIN <= value <= _INT64_MAX:
+        return value
+    return (value - _INT64_MIN) % (1 << 64) + _INT64_MIN
 
 
 def encode_varint(value: int) -> bytes:

@@ -1,6 +1,7 @@
 import asyncio
 import itertools
 import uuid
+from collections.abc import Callable
 
 import pytest
 
@@ -26,6 +27,12 @@ class ManualClock:
 
     def monotonic_ms(self) -> int:
         return 0
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
 
 class Recorder:
@@ -197,8 +204,7 @@ async def test_a_configuration_is_replaced_as_a_whole(catalog):
 async def test_concurrent_edits_do_not_undo_each_other(new_catalog):
     here, there = await new_catalog(), await new_catalog()
     await here.create_topic("orders", 1, {})
-    while "orders" not in there.topics:  # noqa: ASYNC110
-        await asyncio.sleep(0)
+    await eventually(lambda: "orders" in there.topics)
     names = ["retention.ms", "segment.ms", "retention.bytes", "max.message.bytes"]
     await asyncio.gather(
         *(
@@ -232,9 +238,7 @@ async def test_every_node_follows_what_another_does(new_catalog):
     await here.create_topic("orders", 1, {})
     await here.create_partitions("orders", 2)
     await here.delete_topic("orders")
-    async with asyncio.timeout(5):
-        while len(there.recorder.told) < 3:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+    await eventually(lambda: len(there.recorder.told) == 3)
     assert [what for what, _, _ in there.recorder.told] == ["created", "changed 1->2", "deleted"]
 
 
@@ -274,8 +278,7 @@ async def test_a_slow_listener_is_overtaken_by_compaction_without_losing_anythin
 
     catalog.subscribe(Slow())
     creating = [asyncio.create_task(catalog.create_topic(f"t{n}", 1, {})) for n in range(30)]
-    while (await store.range("")).revision < 30:
-        await asyncio.sleep(0)
+    await eventually(lambda: store._revision >= 30)
     gate.set()
     await asyncio.gather(*creating)
     assert len(catalog.topics) == 30

@@ -1,6 +1,6 @@
 """kio as the oracle: entities from plain values, and kio's own bytes of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from random import Random
@@ -14,7 +14,7 @@ from kio.serial import entity_reader, entity_writer
 from duolog.wire.kafka.schema import SchemaField, describe, entity
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-CONVERSIONS = {
+CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "error_code": ErrorCode,
     "timedelta_i32": lambda value: timedelta(milliseconds=value),
     "timedelta_i64": lambda value: timedelta(milliseconds=value),

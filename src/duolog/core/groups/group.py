@@ -190,8 +190,7 @@ class Group:
 
     def written(self, write: Write, now: Moment) -> list[Effect]:
         """The records are durable. Called in the order in which they were written."""
-        landed = self._in_flight.popleft()
-        assert landed is write, "writes become durable in the order of their decisions"
+        self._landed(write)
         effects: list[Effect] = []
         for record in write.records:
             self._ledger.replay(record)
@@ -201,7 +200,7 @@ class Group:
 
     def write_failed(self, write: Write, now: Moment) -> list[Effect]:
         """Whether the records are on disk is unknown: go on from what certainly is."""
-        self._in_flight.remove(write)
+        self._landed(write)
         refusal = CoordinatorNotAvailable("the group's records could not be written")
         effects: list[Effect] = [Answer(each.ticket, refusal) for each in write.answers]
         effects += self._rebalance.refuse_parked(refusal)
@@ -247,3 +246,7 @@ class Group:
     def _noted(self, effects: list[Effect]) -> list[Effect]:
         self._in_flight += (each for each in effects if isinstance(each, Write))
         return effects
+
+    def _landed(self, write: Write) -> None:
+        first = self._in_flight.popleft()
+        assert first is write, "writes end in the order in which they were decided"

@@ -51,6 +51,7 @@ class Membership:
             if request.member_id in roster:
                 return [refusal, *self._rebalance.remove([request.member_id], now)]
             return [refusal]
+        self._check_group_bytes(request)
         if not roster.can_join_with(request.protocol_type, request.protocols):
             raise InconsistentGroupProtocol("no protocol that all members of the group know")
         if request.member_id == UNKNOWN_MEMBER_ID:
@@ -156,8 +157,6 @@ class Membership:
             session_deadline_ms=now.monotonic_ms + self._settings.new_member_join_timeout_ms,
             is_new=True,
         )
-        if roster.size_bytes + member.size_bytes > self._settings.group_bytes_max:
-            raise GroupMaxSizeReached("what the group's members bring is too large together")
         if not roster.members:
             roster.protocol_type = request.protocol_type
         rebalance.add(member)
@@ -271,10 +270,19 @@ class Membership:
         texts += (each.name for each in request.protocols)
         if any(len(each.encode()) > GROUP_TEXT_BYTES_MAX for each in texts):
             raise InvalidRequest(f"a name in a group has at most {GROUP_TEXT_BYTES_MAX} bytes")
-        if sum(len(each.metadata) for each in request.protocols) > settings.member_bytes_max:
+        if request.metadata_bytes > settings.member_bytes_max:
             raise InvalidRequest(
                 f"a member brings at most {settings.member_bytes_max} bytes of metadata"
             )
+
+    def _check_group_bytes(self, request: JoinRequest) -> None:
+        roster = self._rebalance.roster
+        present = roster.members.get(
+            (request.instance_id and roster.member_of(request.instance_id)) or request.member_id
+        )
+        others_bytes = roster.size_bytes - (present.size_bytes if present else 0)
+        if others_bytes + request.size_bytes > self._settings.group_bytes_max:
+            raise GroupMaxSizeReached("what the group's members bring is too large together")
 
     def _check_assignments(self, request: SyncRequest) -> None:
         sizes = [len(each) for each in request.assignments.values()]

@@ -4,7 +4,7 @@ A request that may have to wait comes with a ticket; its answer is an effect tha
 ticket, at once or after later events. Refusals that change nothing are raised instead.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
@@ -17,6 +17,9 @@ UNKNOWN_MEMBER_ID = ""
 """What a client calls itself before it was given an id."""
 NO_GENERATION = -1
 
+MEMBER_BYTES_OVERHEAD = 32
+"""Length fields and time-outs of a member in the group's record."""
+
 
 @dataclass(frozen=True, slots=True)
 class MemberProtocol:
@@ -24,6 +27,14 @@ class MemberProtocol:
 
     name: str
     metadata: bytes
+
+
+def metadata_bytes(protocols: Iterable[MemberProtocol]) -> int:
+    return sum(len(each.metadata) for each in protocols)
+
+
+def text_bytes(*texts: str) -> int:
+    return sum(len(each.encode()) for each in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,17 @@ class JoinRequest:
     """Whether the client understands being told to join again with the id it is given."""
     knows_skip_assignment: bool = True
     """Whether a leader that comes back understands that it need not assign."""
+
+    @property
+    def metadata_bytes(self) -> int:
+        return metadata_bytes(self.protocols)
+
+    @property
+    def size_bytes(self) -> int:
+        """What the member will take in the group's record, apart from the assignment."""
+        member_id = self.member_id or self.fresh_member_id
+        names = (member_id, self.instance_id or "", self.client_id, self.client_host)
+        return MEMBER_BYTES_OVERHEAD + text_bytes(*names) + self.metadata_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class Rebalance:
         """Have everybody join again, unless that is going on already."""
         if self.state is GroupState.PREPARING_REBALANCE:
             return self.complete_if_joined(now)
-        effects = self._refuse_syncs(RebalanceInProgress("the group is rebalancing; join again"))
+        effects = self._refuse_syncs(now)
         self._end_sync_phase()
         was_empty = self.state is GroupState.EMPTY
         self._enter(GroupState.PREPARING_REBALANCE, now)
@@ -208,10 +208,9 @@ class Rebalance:
         return SyncReply(self.roster.protocol_type or "", self.protocol or "", member.assignment)
 
     def refuse_parked(self, refusal: Refusal) -> list[Effect]:
-        effects = self._refuse_syncs(refusal)
-        effects += (Answer(ticket, refusal) for ticket in self.roster.joins.values())
-        self.roster.joins.clear()
-        return effects
+        """Answer all who wait, before what they wait for is given up."""
+        tickets = (*self.roster.syncs.values(), *self.roster.joins.values())
+        return [Answer(ticket, refusal) for ticket in tickets]
 
     def tick(self, now: Moment) -> list[Effect]:
         now_ms = now.monotonic_ms
@@ -280,8 +279,13 @@ class Rebalance:
             self.touch(member, now)
         return effects
 
-    def _refuse_syncs(self, refusal: Refusal) -> list[Effect]:
-        effects: list[Effect] = [Answer(each, refusal) for each in self.roster.syncs.values()]
+    def _refuse_syncs(self, now: Moment) -> list[Effect]:
+        effects: list[Effect] = []
+        for member_id, ticket in self.roster.syncs.items():
+            refusal = RebalanceInProgress("the group is rebalancing; join again")
+            effects.append(Answer(ticket, refusal))
+            # Its session may have run out while it waited for us.
+            self.touch(self.roster.members[member_id], now)
         self.roster.syncs.clear()
         return effects
 

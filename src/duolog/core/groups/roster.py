@@ -5,11 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from duolog.core.groups.ledger import GroupMetadata
-from duolog.core.groups.messages import JoinRequest, MemberIdentity, MemberProtocol, Ticket
+from duolog.core.groups.messages import (
+    MEMBER_BYTES_OVERHEAD,
+    JoinRequest,
+    MemberIdentity,
+    MemberProtocol,
+    Ticket,
+    metadata_bytes,
+    text_bytes,
+)
 from duolog.model.errors import FencedInstanceId, UnknownMember
-
-MEMBER_BYTES_OVERHEAD = 32
-"""Length fields and time-outs of a member in the group's record."""
 
 
 @dataclass(slots=True)
@@ -34,11 +39,7 @@ class Member:
     def size_bytes(self) -> int:
         """At least what its entry takes in the group's record, apart from the assignment."""
         names = (self.id, self.instance_id or "", self.client_id, self.client_host)
-        return (
-            MEMBER_BYTES_OVERHEAD
-            + sum(len(each.encode()) for each in names)
-            + sum(len(each.metadata) for each in self.protocols)
-        )
+        return MEMBER_BYTES_OVERHEAD + text_bytes(*names) + metadata_bytes(self.protocols)
 
 
 class Roster:

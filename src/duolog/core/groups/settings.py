@@ -23,7 +23,7 @@ class GroupSettings:
     group_size_max: int = 10_000
     groups_max: int = 50_000
     member_bytes_max: int = 1 << 20
-    """Most bytes that one member may bring (names and metadata), or be given as assignment."""
+    """Most bytes that one member may bring as metadata, or be given as assignment."""
     group_bytes_max: int = 8 << 20
     """Most bytes that the members of a group may bring, and again be given, together.
 

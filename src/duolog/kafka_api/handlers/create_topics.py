@@ -19,6 +19,7 @@ from duolog.model.errors import (
 
 _UNSAID = -1
 _REPLICATION_FACTOR = 1
+_CONFIG_FIELDS = ("name", "value", "read_only", "config_source", "is_sensitive")
 
 
 async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
@@ -86,7 +87,10 @@ def _created(broker: Broker, topic: Topic, *, validate_only: bool) -> dict[str, 
         "error_message": None,
         "num_partitions": topic.partitions,
         "replication_factor": _REPLICATION_FACTOR,
-        "configs": topic_entries(topic, broker.settings),
+        "configs": [
+            {field: entry[field] for field in _CONFIG_FIELDS}
+            for entry in topic_entries(topic, broker.settings)
+        ],
     }
 
 

@@ -237,6 +237,7 @@ class FetchAnswer:
     def _encode(
         self, topics: list[tuple[Topic, list[Fetched[Chunk]]]], error_code: int, session_id: int
     ) -> None:
+        body: list[Chunk]
         body, length = encode_response(
             self._version, 0, error_code, session_id, topics, read_committed=self._read_committed
         )

@@ -128,7 +128,9 @@ _PARTITION_V7 = Struct(">hiii")
 
 ReplicaLists = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 REPLICA_LISTS_REMEMBERED_MAX = 4_096
-_replica_lists: dict[ReplicaLists, bytes] = {}
+_legacy_lists_v0: dict[ReplicaLists, bytes] = {}
+_legacy_lists_v5: dict[ReplicaLists, bytes] = {}
+_compact_lists: dict[ReplicaLists, bytes] = {}
 """A cluster has few different lists of replicas and many partitions that repeat them."""
 
 
@@ -150,7 +152,8 @@ def encode_topic(
         parts.append(topic_id)
     if version >= 1:
         parts.append(b"\1" if is_internal else b"\0")
-    parts += _compact_rows(partitions) if compact else _legacy_rows(version, partitions)
+    parts.append(uvarint(len(partitions) + 1) if compact else INT32.pack(len(partitions)))
+    parts += _rows(version, partitions)
     if version >= 8:
         parts.append(INT32.pack(authorized_operations))
     if compact:
@@ -158,35 +161,48 @@ def encode_topic(
     return b"".join(parts)
 
 
-def _compact_rows(partitions: Sequence[PartitionState]) -> list[bytes]:
-    pack_row, remembered = _PARTITION_V7.pack, _replica_lists.get
-    rows = [
-        pack_row(error_code, index, leader_id, leader_epoch)
-        + (remembered(lists := (replicas, in_sync, offline)) or _remember(lists))
-        for error_code, index, leader_id, leader_epoch, replicas, in_sync, offline in partitions
-    ]
-    return [uvarint(len(rows) + 1), *rows]
+def _rows(version: int, partitions: Sequence[PartitionState]) -> list[bytes]:
+    if version >= FLEXIBLE_FROM:
+        known, encode = _compact_lists, _encode_compact_lists
+    elif version >= 5:
+        known, encode = _legacy_lists_v5, _encode_legacy_lists
+    else:
+        known, encode = _legacy_lists_v0, _encode_legacy_lists_v0
+    has_epoch = version >= 7
+    pack_v0, pack_v7 = _PARTITION_V0.pack, _PARTITION_V7.pack
+    rows = []
+    previous, encoded = None, b""
+    for error_code, index, leader_id, leader_epoch, replicas, in_sync, offline in partitions:
+        if (replicas, in_sync, offline) != previous:
+            previous = replicas, in_sync, offline
+            encoded = known.get(previous) or _remember(known, previous, encode(previous))
+        if has_epoch:
+            row = pack_v7(error_code, index, leader_id, leader_epoch)
+        else:
+            row = pack_v0(error_code, index, leader_id)
+        rows.append(row + encoded)
+    return rows
 
 
-def _remember(lists: ReplicaLists) -> bytes:
-    """The lists and the empty tags after them: the rest of a compact row."""
-    if len(_replica_lists) >= REPLICA_LISTS_REMEMBERED_MAX:
-        _replica_lists.clear()
-    encoded = b"".join(uvarint(len(nodes) + 1) + _int32s(nodes) for nodes in lists) + NO_TAGS
-    _replica_lists[lists] = encoded
+def _remember(known: dict[ReplicaLists, bytes], lists: ReplicaLists, encoded: bytes) -> bytes:
+    if len(known) >= REPLICA_LISTS_REMEMBERED_MAX:
+        known.clear()
+    known[lists] = encoded
     return encoded
 
 
-def _legacy_rows(version: int, partitions: Sequence[PartitionState]) -> list[bytes]:
-    rows = [INT32.pack(len(partitions))]
-    for error_code, index, leader_id, leader_epoch, *lists in partitions:
-        if version >= 7:
-            rows.append(_PARTITION_V7.pack(error_code, index, leader_id, leader_epoch))
-        else:
-            rows.append(_PARTITION_V0.pack(error_code, index, leader_id))
-        for nodes in lists if version >= 5 else lists[:2]:
-            rows += (INT32.pack(len(nodes)), _int32s(nodes))
-    return rows
+def _encode_compact_lists(lists: ReplicaLists) -> bytes:
+    """The lists and the empty tags after them: the rest of a row."""
+    return b"".join(uvarint(len(nodes) + 1) + _int32s(nodes) for nodes in lists) + NO_TAGS
+
+
+def _encode_legacy_lists(lists: tuple[tuple[int, ...], ...]) -> bytes:
+    return b"".join(INT32.pack(len(nodes)) + _int32s(nodes) for nodes in lists)
+
+
+def _encode_legacy_lists_v0(lists: ReplicaLists) -> bytes:
+    """Which replicas are offline is told from version 5 on."""
+    return _encode_legacy_lists(lists[:2])
 
 
 def _int32s(numbers: tuple[int, ...]) -> bytes:

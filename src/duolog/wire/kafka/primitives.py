@@ -68,12 +68,11 @@ def read_long_uvarint(buffer: memoryview, position: int, first: int) -> tuple[in
 def uvarint(value: int) -> bytes:
     if value < 0x80:
         return _ONE_BYTE_UVARINTS[value]
-    encoded = bytearray()
-    while value >= 0x80:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
+    if value < 0x20_0000:
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
+    return bytes((value & 0x7F | 0x80,)) + uvarint(value >> 7)
 
 
 def read_text(buffer: memoryview, start: int, stop: int, end: int) -> str:

@@ -32,6 +32,7 @@ class SchemaField(NamedTuple):
 @cache
 def entity(api_key: int, version: int, kind: Kind) -> Any:
     """The kio class of a request or response."""
+    assert APIS[api_key].serves(version), "the caller checks the version first"
     name = APIS[api_key].name
     module = import_module(f"kio.schema.{name}.v{version}.{kind}")
     return getattr(module, name.title().replace("_", "") + kind.title())

@@ -8,12 +8,12 @@ from struct import error as StructError
 
 import msgspec
 
+from duolog.model.limits import ARRAY_ITEMS_MAX
 from duolog.wire.kafka.errors import MalformedRequest
 from duolog.wire.kafka.primitives import (
     INT16,
     INT32,
     UUID_BYTES,
-    check_count,
     read_long_uvarint,
     read_text,
     read_uvarint,
@@ -36,7 +36,9 @@ class ProduceRequest(msgspec.Struct, gc=False):
     topics: list[tuple[Topic, Partitions]]
 
 
-_ACKS_TIMEOUT = Struct(">hi")
+_ACKS_TIMEOUT_TOPICS = Struct(">hii")
+_ACKS_TIMEOUT_TOPIC = Struct(">hiB")
+_COMPACT_PARTITION = Struct(">iB")
 _LEGACY_PARTITION = Struct(">ii")
 _LEGACY_TOPIC_BYTES_MIN = 6
 _COMPACT_TOPIC_BYTES_MIN = 3
@@ -65,10 +67,10 @@ def _parse_legacy(buffer: memoryview, position: int, end: int) -> tuple[ProduceR
         position += length
     elif length != -1:
         raise MalformedRequest("a transactional id has a negative length")
-    acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(buffer, position)
-    (topic_count,) = INT32.unpack_from(buffer, position + 6)
+    acks, timeout_ms, topic_count = _ACKS_TIMEOUT_TOPICS.unpack_from(buffer, position)
     position += 10
-    check_count(topic_count, _LEGACY_TOPIC_BYTES_MIN, end - position)
+    if not 0 <= topic_count * _LEGACY_TOPIC_BYTES_MIN <= end - position:
+        raise MalformedRequest("a Produce request declares too many topics")
     items = topic_count
     topics: list[tuple[Topic, Partitions]] = []
     for _ in range(topic_count):
@@ -80,7 +82,8 @@ def _parse_legacy(buffer: memoryview, position: int, end: int) -> tuple[ProduceR
         (count,) = INT32.unpack_from(buffer, position)
         position += 4
         items += count
-        check_count(count, _LEGACY_PARTITION.size, end - position, items)
+        if not 0 <= count * 8 <= end - position or items > ARRAY_ITEMS_MAX:
+            raise MalformedRequest("a Produce request declares too many partitions")
         partitions: Partitions = []
         for _ in range(count):
             index, length = _LEGACY_PARTITION.unpack_from(buffer, position)
@@ -102,36 +105,50 @@ def _parse_legacy(buffer: memoryview, position: int, end: int) -> tuple[ProduceR
 def _parse_compact(
     version: int, buffer: memoryview, position: int, end: int
 ) -> tuple[ProduceRequest, int]:
-    length, position = read_uvarint(buffer, position)
     transactional_id = None
-    if length:
+    if buffer[position]:
+        length, position = read_uvarint(buffer, position)
         transactional_id = read_text(buffer, position, position + length - 1, end)
         position += length - 1
-    acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(buffer, position)
-    topic_count, position = read_uvarint(buffer, position + 6)
-    topic_count -= 1
-    check_count(topic_count, _COMPACT_TOPIC_BYTES_MIN, end - position)
-    items = topic_count
+    else:
+        position += 1
+    acks, timeout_ms, items = _ACKS_TIMEOUT_TOPIC.unpack_from(buffer, position)
+    position += 7
+    if items >= 0x80:
+        items, position = read_long_uvarint(buffer, position, items)
+    items -= 1
+    if not 0 <= items * _COMPACT_TOPIC_BYTES_MIN <= end - position:
+        raise MalformedRequest("a Produce request declares too many topics")
     topics: list[tuple[Topic, Partitions]] = []
-    for _ in range(topic_count):
+    for _ in range(items):
         topic: Topic
         if version >= TOPIC_IDS_FROM:
             topic = buffer[position : position + UUID_BYTES].tobytes()
             position += UUID_BYTES
         else:
-            length, position = read_uvarint(buffer, position)
-            if length == 0:
+            length = buffer[position]
+            position += 1
+            if length >= 0x80:
+                length, position = read_long_uvarint(buffer, position, length)
+            elif length == 0:
                 raise MalformedRequest("a topic name is null")
-            topic = read_text(buffer, position, position + length - 1, end)
+            start = position
             position += length - 1
-        count, position = read_uvarint(buffer, position)
+            topic = read_text(buffer, start, position, end)
+        count = buffer[position]
+        position += 1
+        if count >= 0x80:
+            count, position = read_long_uvarint(buffer, position, count)
         count -= 1
         items += count
-        check_count(count, _COMPACT_PARTITION_BYTES_MIN, end - position, items)
+        if (
+            not 0 <= count * _COMPACT_PARTITION_BYTES_MIN <= end - position
+            or items > ARRAY_ITEMS_MAX
+        ):
+            raise MalformedRequest("a Produce request declares too many partitions")
         partitions: Partitions = []
         for _ in range(count):
-            (index,) = INT32.unpack_from(buffer, position)
-            length = buffer[position + 4]
+            index, length = _COMPACT_PARTITION.unpack_from(buffer, position)
             position += 5
             if length >= 0x80:
                 length, position = read_long_uvarint(buffer, position, length)
@@ -143,8 +160,8 @@ def _parse_compact(
                 position = stop
             else:
                 partitions.append((index, None))
-            position = skip_tags(buffer, position, end)
-        position = skip_tags(buffer, position, end)
+            position = skip_tags(buffer, position, end) if buffer[position] else position + 1
+        position = skip_tags(buffer, position, end) if buffer[position] else position + 1
         topics.append((topic, partitions))
     position = skip_tags(buffer, position, end)
     return ProduceRequest(transactional_id, acks, timeout_ms, topics), position

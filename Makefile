@@ -1,0 +1,74 @@
+# Everything one does with this project. `make` alone lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+
+# Programs that some tests run beside the Python packages of the `dev` extra.
+TEST_DEBIAN_PACKAGES := kcat
+# The load generators are C, and one of them drives librdkafka.
+BENCH_DEBIAN_PACKAGES := gcc libc6-dev librdkafka-dev
+
+FAST_TESTS := tests/unit tests/style tests/conformance
+
+.PHONY: help run test check lint bench constraints clean
+
+help:  ## list what can be made
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: $(STAMPS)/run  ## serve in the foreground; ARGS="--data DIR" and the like are passed on
+	@exec $(BIN)/duolog serve $(ARGS)
+
+test: $(STAMPS)/dev $(STAMPS)/test-programs  ## all tests; ARGS are passed to pytest
+	$(BIN)/pytest $(ARGS)
+
+check: lint  ## in under a minute: style, types, layers and the fast tests
+	$(BIN)/pytest $(FAST_TESTS)
+
+lint: $(STAMPS)/dev  ## style, types and layers only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMPS)/run $(STAMPS)/bench-programs  ## measure; ARGS="--quick" and the like are passed on
+	$(BIN)/python -m bench $(ARGS)
+
+constraints:  ## pin the newest versions of all dependencies in constraints.txt
+	rm -rf build/constraints
+	$(PYTHON) -m venv build/constraints
+	build/constraints/bin/pip install --quiet -e '.[dev]'
+	build/constraints/bin/pip freeze --exclude-editable | grep -E '^[A-Za-z0-9._-]+==' > constraints.txt
+	rm -rf build/constraints
+
+clean:  ## remove what was made, except stored data
+	rm -rf $(VENV) build dist src/*.egg-info bench/build
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMPS)/venv:
+	@command -v $(PYTHON) >/dev/null || .ci/debian python3 python3-venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Duolog needs Python 3.11 or newer. Run make with PYTHON=python3.11." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || .ci/debian python3-venv
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/run: pyproject.toml constraints.txt | $(STAMPS)/venv
+	$(BIN)/pip install --quiet -e . -c constraints.txt
+	@touch $@
+
+$(STAMPS)/dev: pyproject.toml constraints.txt | $(STAMPS)/venv
+	$(BIN)/pip install --quiet -e '.[dev]' -c constraints.txt
+	@touch $@ $(STAMPS)/run
+
+$(STAMPS)/test-programs: | $(STAMPS)/venv
+	@.ci/debian $(TEST_DEBIAN_PACKAGES) && touch $@ || echo "Tests that need them are skipped." >&2
+
+$(STAMPS)/bench-programs: | $(STAMPS)/venv
+	@.ci/debian $(BENCH_DEBIAN_PACKAGES) && touch $@ || echo "Some workloads are left out." >&2

@@ -1,0 +1,19 @@
+"""`/livez` and `/readyz`, as orchestrators and load balancers poll them."""
+
+from duolog.admin_api.answers import json_answer
+from duolog.observe.health import Health
+from duolog.ports.http import Request, Response
+
+
+class HealthPages:
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    def alive(self, request: Request) -> Response:
+        """Says only that the process answers: a node that waits must not be restarted for it."""
+        return json_answer(200, {"status": "alive"})
+
+    def ready(self, request: Request) -> Response:
+        if self._health.ready:
+            return json_answer(200, {"status": "ready", "reasons": {}})
+        return json_answer(503, {"status": "not ready", "reasons": self._health.reasons})

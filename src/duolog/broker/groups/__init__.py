@@ -1,0 +1,1 @@
+"""The shell around core/groups: waiting requests, the one timer, durable writes."""

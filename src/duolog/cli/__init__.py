@@ -1,0 +1,1 @@
+"""The `duolog` command: `duolog <noun> <verb>`, data on stdout, messages on stderr."""

@@ -1,0 +1,46 @@
+"""What a person sees when a node is ready: where it is, and how to try it."""
+
+from collections.abc import Mapping
+
+_DOORS = {"kafka": "Kafka", "sqs": "SQS", "admin": "health and metrics"}
+
+_EXAMPLES = {
+    "kcat": """\
+echo hello | kcat -b {kafka} -P -t greetings
+kcat -b {kafka} -C -t greetings -o beginning -e
+""",
+    "confluent-kafka": """\
+from confluent_kafka import Producer
+producer = Producer({{"bootstrap.servers": "{kafka}"}})
+producer.produce("greetings", b"hello")
+producer.flush()
+""",
+    "aiokafka": """\
+from aiokafka import AIOKafkaProducer
+async def main():
+    async with AIOKafkaProducer(bootstrap_servers="{kafka}") as producer:
+        await producer.send_and_wait("greetings", b"hello")
+import asyncio; asyncio.run(main())
+""",
+    "kafka-python": """\
+from kafka import KafkaConsumer
+consumer = KafkaConsumer("greetings", bootstrap_servers="{kafka}",
+                         auto_offset_reset="earliest", consumer_timeout_ms=5000)
+for record in consumer:
+    print(record.offset, record.value)
+""",
+}
+
+
+def banner(addresses: Mapping[str, str]) -> str:
+    """`addresses` has host:port of every door that is open."""
+    lines = ["", "Duolog is ready.", ""]
+    for door, label in _DOORS.items():
+        if door in addresses:
+            scheme = "" if door == "kafka" else "http://"
+            lines.append(f"  {label:<20}{scheme}{addresses[door]}")
+    if "kafka" in addresses:
+        for client, example in _EXAMPLES.items():
+            lines += ["", f"  {client}"]
+            lines += [f"    {line}" for line in example.format(**addresses).splitlines()]
+    return "\n".join([*lines, "", "  Stop with Ctrl-C.", ""])

@@ -1,0 +1,22 @@
+"""How a command ends that did not do what was asked."""
+
+import sys
+from enum import IntEnum
+from typing import NoReturn
+
+
+class ExitCode(IntEnum):
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    NOT_ALLOWED = 4
+    UNREACHABLE = 5
+    UNHEALTHY = 10
+    INTERRUPTED = 130
+
+
+def fail(message: str, code: ExitCode) -> NoReturn:
+    """The message is one sentence that says what happened, and one that says what to do."""
+    print(message, file=sys.stderr)
+    raise SystemExit(int(code))

@@ -1,0 +1,60 @@
+"""`duolog serve`: run a node in the foreground."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from duolog.cli.failures import ExitCode, fail
+from duolog.cli.given import ConfigOption, SetOption, load_settings
+
+
+def serve(
+    data: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Where to store everything.")
+    ] = None,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where Kafka clients connect.")
+    ] = None,
+    sqs: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Reserved for the SQS door.")
+    ] = None,
+    admin: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Health and metrics.")
+    ] = None,
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    ready_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Written with the addresses once the node is ready."),
+    ] = None,
+) -> None:
+    """Run a node in the foreground, until it is told to stop."""
+    named = {
+        "data.dir": data,
+        "kafka.listen": kafka,
+        "sqs.listen": sqs,
+        "admin.listen": admin,
+    }
+    settings = load_settings(named, assignments, config)
+
+    from duolog.app import node
+    from duolog.observe.logs import resolve_format
+
+    is_for_people = resolve_format(settings.text("log.format"), sys.stderr) == "text"
+    try:
+        code = node.run(settings, ready_file, _greet if is_for_people else _keep_silent)
+    except node.StartRefused as refusal:
+        fail(str(refusal), ExitCode.FAILED)
+    raise typer.Exit(code)
+
+
+def _greet(addresses: dict[str, str]) -> None:
+    from duolog.cli.banner import banner
+
+    print(banner(addresses), file=sys.stderr, flush=True)
+
+
+def _keep_silent(addresses: dict[str, str]) -> None:
+    """Between lines of JSON, a greeting would be noise."""

@@ -1,0 +1,38 @@
+"""DescribeLogDirs: how much of the data directory each partition takes."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from duolog.broker.broker import Broker
+from duolog.broker.partition import Partition
+from duolog.kafka_api.client import Client
+
+_UNKNOWN = -1
+
+
+async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for partition in _wanted(broker, request.topics):
+        described = {
+            "partition_index": partition.index,
+            "partition_size": partition.log.size_bytes,
+            "offset_lag": 0,
+            "is_future_key": False,
+        }
+        topics.setdefault(partition.topic.name, []).append(described)
+    directory = {
+        "error_code": 0,
+        "log_dir": broker.settings.text("data.dir"),
+        "topics": [{"name": name, "partitions": each} for name, each in topics.items()],
+        "total_bytes": _UNKNOWN,
+        "usable_bytes": broker.disk.free_bytes(),
+    }
+    return {"error_code": 0, "results": [directory]}
+
+
+def _wanted(broker: Broker, topics: Iterable[Any] | None) -> Iterable[Partition]:
+    """A partition that is not here is left out, as in Kafka: another broker may have it."""
+    if topics is None:
+        return broker.partitions()
+    named = {(topic.topic, index) for topic in topics for index in topic.partitions}
+    return [each for each in broker.partitions() if (each.topic.name, each.index) in named]

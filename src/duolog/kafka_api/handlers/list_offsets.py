@@ -1,0 +1,88 @@
+"""ListOffsets: the first, the last, or the first offset from a time on.
+
+Nothing at or past the high watermark is ever named. There are no transactions, so the last
+stable offset is the high watermark, and the isolation level makes no difference.
+"""
+
+from enum import IntEnum
+from typing import Any
+
+from duolog.broker.broker import Broker
+from duolog.broker.partition import ANY_EPOCH, Partition
+from duolog.kafka_api.client import Client
+from duolog.kafka_api.errors import code_of
+from duolog.model.errors import Refusal, UnsupportedVersion
+
+_UNKNOWN = -1
+
+
+class Special(IntEnum):
+    """Times before 1970 that ask for something else than a time."""
+
+    LATEST = -1
+    EARLIEST = -2
+    LARGEST_TIMESTAMP = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+
+
+_SINCE_VERSION: dict[int, int] = {
+    Special.LATEST: 1,
+    Special.EARLIEST: 1,
+    Special.LARGEST_TIMESTAMP: 7,
+    Special.EARLIEST_LOCAL: 8,
+    Special.LATEST_TIERED: 9,
+}
+
+Found = tuple[int, int]
+"""An offset and its record's timestamp, each -1 when there is none."""
+
+
+async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
+    topics = []
+    for topic in request.topics:
+        partitions = [
+            await _answer(broker, topic.name, asked, client.api_version)
+            for asked in topic.partitions
+        ]
+        topics.append({"name": topic.name, "partitions": partitions})
+    return {"topics": topics}
+
+
+async def _answer(broker: Broker, topic: str, asked: Any, version: int) -> dict[str, Any]:
+    error_code, offset, timestamp, epoch = 0, _UNKNOWN, _UNKNOWN, _UNKNOWN
+    try:
+        partition = broker.partition(topic, asked.partition_index)
+        partition.check_epoch(getattr(asked, "current_leader_epoch", ANY_EPOCH))
+        offset, timestamp = await _find(broker, partition, asked.timestamp, version)
+        if offset != _UNKNOWN:
+            epoch = partition.log.epoch_at(offset)
+    except Refusal as refusal:
+        error_code = code_of(refusal)
+    return {
+        "partition_index": asked.partition_index,
+        "error_code": error_code,
+        "timestamp": timestamp,
+        "offset": offset,
+        "leader_epoch": epoch,
+    }
+
+
+async def _find(broker: Broker, partition: Partition, timestamp: int, version: int) -> Found:
+    if timestamp < 0 and version < _SINCE_VERSION.get(timestamp, version + 1):
+        raise UnsupportedVersion(f"timestamp {timestamp} has no meaning in version {version}")
+    log = partition.log
+    match timestamp:
+        case Special.LATEST:
+            return partition.high_watermark, _UNKNOWN
+        case Special.EARLIEST | Special.EARLIEST_LOCAL:
+            return log.start_offset, _UNKNOWN
+        case Special.LATEST_TIERED:
+            return _UNKNOWN, _UNKNOWN
+        case Special.LARGEST_TIMESTAMP:
+            found = await broker.disk.offload(log.find_max_timestamp)
+        case _:
+            found = await broker.disk.offload(lambda: log.find_timestamp(timestamp))
+    if found is None or found[0] >= partition.high_watermark:
+        return _UNKNOWN, _UNKNOWN
+    return found

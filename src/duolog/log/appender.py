@@ -1,0 +1,233 @@
+"""The growing end of a log: what is staged, written, rolled and made durable.
+
+Log derives from it, so that an append costs no call more than it must.
+"""
+
+from struct import Struct
+from typing import NoReturn
+
+from msgspec.structs import replace
+
+from duolog.config.topic import TopicConfig
+from duolog.log.marks import Marks
+from duolog.log.reader import LogReader
+from duolog.log.recovery import Recovered
+from duolog.log.runs import SEGMENT_OFFSETS_MAX, plan_runs
+from duolog.log.segment import Segment
+from duolog.model.errors import StorageFailed
+from duolog.ports.disk import Disk, Syncable
+from duolog.records.header import BatchHeader
+
+_NEVER = (1 << 63) - 1
+_pack_place = Struct(">qii").pack_into
+"""Base offset, length, leader epoch: the first three fields of a batch, outside its checksum."""
+
+
+class Appender:
+    __slots__ = (
+        "_active",
+        "_config",
+        "_directory_changed",
+        "_disk",
+        "_failure",
+        "_path",
+        "_reader",
+        "_rescan_until",
+        "_roll_above_bytes",
+        "_roll_above_offset",
+        "_roll_from_ms",
+        "_staged",
+        "_staged_bytes",
+        "_staged_headers",
+        "_sync_limit",
+        "_unsynced",
+        "durable_offset",
+        "end_offset",
+        "marks",
+        "segments",
+        "staged_end_offset",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        config: TopicConfig,
+        recovered: Recovered,
+        *,
+        recovery_point: int,
+    ) -> None:
+        self._disk = disk
+        self._path = path
+        self._config = config
+        self.segments: list[Segment] = recovered.segments
+        """Ascending and never empty; the last one is active."""
+        self.marks: Marks = recovered.marks
+        self.end_offset = self.segments[-1].end_offset
+        """Next offset to write; what is only staged does not count."""
+        self.staged_end_offset = self.end_offset
+        self.durable_offset = recovered.durable_offset
+        """Everything below it is on stable storage."""
+        self._rescan_until = recovery_point
+        """No recovery point that the owner may have written is above it or the durable offset."""
+        self._unsynced: list[Syncable] = [each.file for each in recovered.unsynced[:-1]]
+        self._directory_changed = True
+        self._sync_limit = _NEVER
+        self._staged: list[memoryview] = []
+        self._staged_headers: list[BatchHeader] = []
+        self._staged_bytes = 0
+        self._failure: OSError | None = None
+        """Set when the end of the active file is not known any more."""
+        self._reader = LogReader(self.segments)
+        self._active: Segment = self.segments[-1]
+        self._set_active(self._active)
+
+    @property
+    def config(self) -> TopicConfig:
+        return self._config
+
+    @config.setter
+    def config(self, config: TopicConfig) -> None:
+        self._config = config
+        self._set_active(self._active)
+
+    def stage(self, batch: memoryview, header: BatchHeader, leader_epoch: int) -> int:
+        """Give the batch its place, in its own bytes, and queue it; returns its base offset.
+
+        The batch is checked already and stays untouched until `write_staged`.
+        """
+        base_offset = self.staged_end_offset
+        _pack_place(batch, 0, base_offset, header[1], leader_epoch)
+        self._staged.append(batch)
+        self._staged_headers.append(header)
+        self._staged_bytes += len(batch)
+        self.staged_end_offset = base_offset + header[6] + 1
+        return base_offset
+
+    def write_staged(self, now_ms: int) -> None:
+        """Write what is staged, with one call to the disk unless the segment is full.
+
+        StorageFailed means that none of it is, or ever will be, in the log.
+        """
+        staged = self._staged
+        if not staged:
+            return
+        active = self._active
+        size = active.size
+        if (
+            size + self._staged_bytes > self._roll_above_bytes
+            or now_ms >= self._roll_from_ms
+            or self.staged_end_offset > self._roll_above_offset
+        ):
+            self._write_rolling(now_ms)
+        else:
+            try:
+                active.file.pwritev(staged, size)
+            except OSError as error:
+                self._undo_write([], error)
+            self.end_offset = active.note_appended(self._staged_headers, self.end_offset)
+        staged.clear()
+        self._staged_headers.clear()
+        self._staged_bytes = 0
+
+    def _write_rolling(self, now_ms: int) -> None:
+        """Write what is staged where the segment may have to change before or in between.
+
+        Nothing is noted before all is written, so that a failure leaves no trace of it.
+        """
+        if self._failure is not None:
+            self._undo_write([], self._failure)
+        runs = plan_runs(
+            self._active,
+            self._staged,
+            self._staged_headers,
+            segment_bytes=self._config.segment_bytes,
+            is_aged=self._active.size > 0 and now_ms >= self._roll_from_ms,
+        )
+        targets: list[Segment] = []
+        try:
+            for run in runs:
+                base = run.base_offset
+                targets.append(self._active if base is None else self._create_segment(base))
+                targets[-1].file.pwritev(run.batches, targets[-1].size)
+        except OSError as error:
+            self._undo_write([each for each in targets if each is not self._active], error)
+        for segment, run in zip(targets, runs, strict=True):
+            if segment is not self._active:
+                self._follow_with(segment)
+            if segment.first_append_ms is None:
+                segment.first_append_ms = now_ms
+            self.end_offset = segment.note_appended(run.headers, self.end_offset)
+        self._set_active(self._active)
+
+    def _undo_write(self, created: list[Segment], error: OSError) -> NoReturn:
+        """Make the files as if nothing had been staged, and raise StorageFailed."""
+        self._drop_staged()
+        try:
+            for segment in created:
+                segment.remove()
+            self._active.file.truncate(self._active.size)
+        except OSError as second:
+            # A part of a batch may be left behind the end, where the next would follow it.
+            self._failure = second
+            self._roll_from_ms = -1
+        raise StorageFailed(f"the log could not be written: {error.strerror or error}") from error
+
+    def _drop_staged(self) -> None:
+        self._staged.clear()
+        self._staged_headers.clear()
+        self._staged_bytes = 0
+        self.staged_end_offset = self.end_offset
+
+    def _create_segment(self, base_offset: int) -> Segment:
+        interval = self._config.index_interval_bytes
+        return Segment.create(self._disk, self._path, base_offset, interval)
+
+    def roll(self) -> None:
+        """Seal the active segment, which is not empty, and begin another."""
+        self._follow_with(self._create_segment(self.end_offset))
+        self._set_active(self._active)
+
+    def _follow_with(self, segment: Segment) -> None:
+        sealed = self._active
+        sealed.seal()
+        self._unsynced.append(sealed.file)
+        self._directory_changed = True
+        self.segments.append(segment)
+        self._active = segment
+        self._reader.keep_open(sealed)
+
+    def _set_active(self, segment: Segment) -> None:
+        """Precompute what `write_staged` compares with."""
+        config = self._config
+        self._active = segment
+        self._roll_above_bytes = config.segment_bytes
+        self._roll_above_offset = segment.base_offset + SEGMENT_OFFSETS_MAX
+        roll_after_ms = config.segment_ms
+        if config.cleanup_compact:
+            roll_after_ms = min(roll_after_ms, config.max_compaction_lag_ms)
+        if self._failure is not None or segment.first_append_ms is None:
+            self._roll_from_ms = -1
+        else:
+            self._roll_from_ms = segment.first_append_ms + roll_after_ms
+
+    def begin_sync(self) -> tuple[list[Syncable], int]:
+        """What to sync now, and the offset below which everything is durable once it is."""
+        targets, self._unsynced = self._unsynced, []
+        if self.end_offset > self.durable_offset:
+            targets.append(self._active.file)
+        if self._directory_changed:
+            self._directory_changed = False
+            targets.append(self._disk.directory(self._path))
+        self._sync_limit = _NEVER
+        return targets, self.end_offset
+
+    def finish_sync(self, end_offset: int) -> None:
+        """What `begin_sync` returned last has been synced."""
+        # What was cut off meanwhile, and written again, was not part of that sync.
+        end_offset = min(end_offset, self._sync_limit)
+        self.durable_offset = max(self.durable_offset, end_offset)
+        if self.marks.rescan_offset is not None and self.durable_offset >= self._rescan_until:
+            # Recovery points up to there are true again. Written with the next marks: until
+            # then a restart only scans more than it must.
+            self.marks = replace(self.marks, rescan_offset=None)

@@ -1,0 +1,67 @@
+"""Decides what compaction keeps of a batch."""
+
+from duolog.log.key_map import KeyMap
+from duolog.model.errors import Refusal
+from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
+from duolog.records.builder import rebuild_batch
+from duolog.records.header import DELETE_HORIZON_BIT, BatchHeader, read_header
+from duolog.records.iterator import iter_keys
+
+
+class BatchFilter:
+    def __init__(
+        self,
+        key_map: KeyMap,
+        *,
+        mapped_end: int,
+        last_of_producer: frozenset[int],
+        now_ms: int,
+        delete_retention_ms: int,
+        drop_tombstones: bool,
+    ) -> None:
+        self._key_map = key_map
+        self._mapped_end = mapped_end
+        self._last_of_producer = last_of_producer
+        self._now_ms = now_ms
+        self._delete_horizon_ms = now_ms + delete_retention_ms
+        self._drop_tombstones = drop_tombstones
+
+    def retain(self, batch: memoryview, *, must_stay: bool) -> memoryview | bytearray | None:
+        """The batch itself, what is left of it, or None.
+
+        One that loses all its records stays as a bare header if it must, or if it holds the
+        last sequence of a producer.
+        """
+        header = read_header(batch)
+        if header.is_control or header.base_offset >= self._mapped_end:
+            return batch
+        must_stay = must_stay or header.base_offset in self._last_of_producer
+        if header.record_count == 0:
+            return batch if must_stay else None
+        try:
+            records = list(iter_keys(batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX))
+        except Refusal:
+            # Whatever is in it, nobody can say that it is outdated.
+            return batch
+        tombstones_go = self._drop_tombstones and self._is_past_horizon(header)
+        kept: list[memoryview] = []
+        keeps_tombstone = False
+        for offset, key, is_tombstone, encoded in records:
+            if offset < self._mapped_end:
+                if key is None or self._key_map.has_later(key, offset):
+                    continue
+                if is_tombstone and tombstones_go:
+                    continue
+            kept.append(encoded)
+            keeps_tombstone = keeps_tombstone or is_tombstone
+        if not kept:
+            return rebuild_batch(header, []) if must_stay else None
+        if keeps_tombstone and not header.attributes & DELETE_HORIZON_BIT:
+            # Readers that are behind have from now on that long to see the tombstone.
+            return rebuild_batch(header, kept, delete_horizon_ms=self._delete_horizon_ms)
+        return batch if len(kept) == len(records) else rebuild_batch(header, kept)
+
+    def _is_past_horizon(self, header: BatchHeader) -> bool:
+        return (
+            bool(header.attributes & DELETE_HORIZON_BIT) and header.base_timestamp <= self._now_ms
+        )

@@ -1,0 +1,39 @@
+"""Batches out of bytes that came from a disk: each proved before it is handed on."""
+
+from collections.abc import Iterator
+
+from duolog.log.segment import Segment
+from duolog.model.errors import CorruptBatch
+from duolog.records.checksum import is_intact
+from duolog.records.iterator import iter_batches
+
+READ_BYTES = 1 << 20
+"""Read at once; a larger batch is read whole."""
+
+
+def checked_batches(data: memoryview, end_offset: int) -> Iterator[memoryview]:
+    """The batches in `data`: length, checksum, ascending offsets, none past the end offset."""
+    offset = 0
+    for header, batch in iter_batches(data):
+        if header.base_offset < offset or header.next_offset > end_offset:
+            raise CorruptBatch(f"a batch at offset {header.base_offset} is out of its place")
+        if not is_intact(batch):
+            raise CorruptBatch(f"the checksum of the batch at {header.base_offset} is wrong")
+        yield batch
+        offset = header.next_offset
+
+
+def read_checked_batches(segment: Segment) -> Iterator[memoryview]:
+    """All batches of a sealed segment that holds no known damage."""
+    position = 0
+    while position < segment.size:
+        end = position
+        for at, header in segment.walk_from(position):
+            if at + header.size - position > READ_BYTES and at > position:
+                break
+            end = at + header.size
+            if end - position >= READ_BYTES:
+                break
+        data = segment.file.pread(end - position, position)
+        yield from checked_batches(memoryview(data), segment.end_offset)
+        position = end

@@ -1,0 +1,351 @@
+"""The log of one partition.
+
+Driven by one owner on the event loop: `stage` and `write_staged` append, `read` finds what a
+fetch sends, `begin_sync` and `finish_sync` frame the owner's group commit (see appender.py).
+Everything else is rare.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from duolog.config.topic import TopicConfig
+from duolog.log import timestamps
+from duolog.log.appender import Appender
+from duolog.log.checked_batches import checked_batches
+from duolog.log.compaction import CompactionPlan, CompactionResult, plan_compaction
+from duolog.log.epochs import EpochHistory, write_epochs
+from duolog.log.marks import Marks, read_marks, write_marks
+from duolog.log.quarantine import DamagedRange, merge_ranges, write_quarantine
+from duolog.log.reader import LogSlice
+from duolog.log.recovery import Recovered, Recovery
+from duolog.log.retention import count_expired, is_too_old
+from duolog.log.scan import Scanner
+from duolog.log.segment import Segment
+from duolog.log.snapshot import SnapshotStore
+from duolog.log.swap import commit_swap, discard_cleaned, finish_swap
+from duolog.model.errors import OffsetOutOfRange
+from duolog.ports.disk import Disk
+from duolog.records.header import BatchHeader
+
+
+class Log(Appender):
+    __slots__ = ("_snapshots", "epochs", "recovery", "start_offset")
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        config: TopicConfig,
+        recovered: Recovered,
+        *,
+        recovery_point: int,
+    ) -> None:
+        super().__init__(disk, path, config, recovered, recovery_point=recovery_point)
+        self.start_offset = max(recovered.marks.start_offset, self.segments[0].base_offset)
+        """First offset that can be read."""
+        self.recovery = recovered.report
+        self.epochs: EpochHistory = recovered.epochs
+        self._snapshots = SnapshotStore(disk, path)
+
+    @classmethod
+    def open(
+        cls, disk: Disk, path: str, config: TopicConfig, *, recovery_point: int, now_ms: int
+    ) -> "Log":
+        """Open or create the log in the directory. `recovery` tells what had to be done.
+
+        What was scanned is intact but may be in the cache only: `durable_offset` is where the
+        recovery point was, until the owner has synced.
+        """
+        recovered = Recovery(disk, path, config, recovery_point).run(now_ms)
+        return cls(disk, path, config, recovered, recovery_point=recovery_point)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def damaged(self) -> tuple[DamagedRange, ...]:
+        """What is quarantined now."""
+        return tuple(found for segment in self.segments for found in segment.damage)
+
+    def read(self, offset: int, bytes_max: int, end_offset: int) -> LogSlice | None:
+        """Whole batches from the one that holds `offset` on, all below `end_offset`.
+
+        The first is given whole, however large; more only as far as `bytes_max` allows and the
+        segment reaches. None when there is nothing yet. CorruptBatch where the next record is
+        quarantined.
+        """
+        if offset >= end_offset or offset < self.start_offset:
+            if self.start_offset <= offset <= self.end_offset:
+                return None
+            raise OffsetOutOfRange(
+                f"offset {offset} is not in the log, which holds"
+                f" {self.start_offset} to {self.end_offset}"
+            )
+        return self._reader.read(offset, bytes_max, end_offset)
+
+    def headers(self, from_offset: int) -> Iterator[BatchHeader]:
+        """Headers from the batch that holds the offset on. What is damaged is passed over."""
+        first = self._reader.segment_at(from_offset)
+        for segment in self.segments[first:]:
+            position = segment.find(from_offset) if from_offset > segment.base_offset else 0
+            for _, header in segment.headers_from(position):
+                yield header
+
+    def batches(self, from_offset: int, bytes_max: int) -> Iterator[memoryview]:
+        """Batches from the one that holds the offset on, each proved; at least one if there is.
+
+        Ends after about `bytes_max`, or before damage that is quarantined. CorruptBatch where
+        a batch is damaged, or the first one quarantined.
+        """
+        end_offset = self.end_offset
+        offset = from_offset
+        while bytes_max > 0 and (found := self.read(offset, bytes_max, end_offset)) is not None:
+            data = memoryview(found.file.pread(found.length, found.position))
+            yield from checked_batches(data, end_offset)
+            bytes_max -= found.length
+            offset = found.next_offset
+            if any(damage.first_offset == offset for damage in self.damaged):
+                return
+
+    def find_timestamp(self, timestamp_ms: int) -> tuple[int, int] | None:
+        """Offset and timestamp of the first record that is not earlier."""
+        return timestamps.find_timestamp(self.segments, timestamp_ms, self.start_offset)
+
+    def find_max_timestamp(self) -> tuple[int, int] | None:
+        """Offset and timestamp of the latest record; the first of them if there are several."""
+        return timestamps.find_max_timestamp(self.segments, self.start_offset)
+
+    def checkpoint(self, now_ms: int) -> None:
+        """Save what a restart would have to find out again. Needs no sync: it is verifiable.
+
+        An active segment past its age is rolled here, as without appends nobody else would.
+        """
+        if self._active.size and now_ms >= self._roll_from_ms and self._failure is None:
+            self.roll()
+        self._active.save_index()
+
+    def close(self, now_ms: int) -> None:
+        """Save the index up to its very end, so that opening again need not look at the log."""
+        self._drop_staged()
+        if self._failure is None:
+            self._active.add_end_entry()
+            self._active.save_index()
+        if self.marks != read_marks(self._disk, self._path):
+            self._write_marks(self.marks)
+        for segment in self.segments:
+            segment.release()
+
+    def assign_epoch(self, epoch: int) -> None:
+        """A leader begins at the present end. Durable when it returns."""
+        if self.epochs.assign(epoch, self.end_offset):
+            write_epochs(self._disk, self._path, self.epochs)
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """As Kafka's OffsetForLeaderEpoch: the epoch found, and where it ended."""
+        return self.epochs.end_offset_for(epoch, self.end_offset)
+
+    def epoch_at(self, offset: int) -> int:
+        return self.epochs.epoch_at(offset)
+
+    def write_snapshot(self, kind: str, offset: int, data: bytes) -> None:
+        """Durable when it returns. The two newest of a kind are kept."""
+        self._snapshots.write(kind, offset, data)
+
+    def latest_snapshot(self, kind: str, at_most: int) -> tuple[int, bytes] | None:
+        """Offset and content of the newest intact one at or below the offset."""
+        return self._snapshots.latest(kind, at_most)
+
+    def advance_start(self, offset: int) -> None:
+        """Records below the offset are gone, durably; their segments go with `expire`."""
+        if offset > self.end_offset:
+            raise OffsetOutOfRange(f"offset {offset} is past the end {self.end_offset}")
+        if offset > self.start_offset:
+            self._write_marks(replace(self.marks, start_offset=offset))
+            self.start_offset = offset
+            self.epochs.truncate_start(offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """Cut off the offset and everything after it, durably. A batch is never split."""
+        if offset >= self.end_offset:
+            return
+        if offset < self.start_offset:
+            self.reset_to(offset)
+            return
+        self._drop_staged()
+        kept = self._reader.segment_at(offset)
+        # First of all: recovery points that the owner has written speak of what goes now.
+        self._rescan_until = max(self._rescan_until, self.end_offset)
+        self._write_marks(
+            replace(
+                self.marks,
+                rescan_offset=min(offset, self.marks.rescan_offset or offset),
+                cleaned_offset=min(offset, self.marks.cleaned_offset),
+            )
+        )
+        segment = self.segments[kept]
+        position = segment.find(offset)
+        self._remove_last(len(self.segments) - kept - 1)
+        segment.truncate(position)
+        self._restart_at(segment)
+
+    def reset_to(self, offset: int) -> None:
+        """Drop everything, durably, and go on at the offset."""
+        self._drop_staged()
+        self._remove_last(len(self.segments))
+        self._write_marks(Marks(start_offset=offset, cleaned_offset=offset, rescan_offset=0))
+        self._rescan_until = max(self._rescan_until, self.end_offset)
+        self.segments.append(self._create_segment(offset))
+        self.start_offset = offset
+        self._restart_at(self.segments[0])
+
+    def _remove_last(self, count: int) -> None:
+        """Remove segments from the end on, so that a crash in between leaves no hole."""
+        for _ in range(count):
+            self.segments.pop().remove()
+        self._disk.directory(self._path).sync()
+
+    def _restart_at(self, segment: Segment) -> None:
+        """Go on at the end of the segment, which is the last one now."""
+        self.end_offset = self.staged_end_offset = segment.end_offset
+        self.durable_offset = min(self.durable_offset, self.end_offset)
+        self._sync_limit = min(self._sync_limit, self.end_offset)
+        self._unsynced.clear()
+        self._reader.forget()
+        self._set_active(segment)
+        self.epochs.truncate_end(self.end_offset)
+        write_epochs(self._disk, self._path, self.epochs)
+        self._snapshots.remove_above(self.end_offset)
+        write_quarantine(self._disk, self._path, self.damaged)
+
+    def _write_marks(self, marks: Marks) -> None:
+        write_marks(self._disk, self._path, marks)
+        self.marks = marks
+
+    def expire(self, now_ms: int, up_to_offset: int) -> list[Segment]:
+        """Remove segments that are too old, too much, or below the start offset.
+
+        Only what ends at or below `up_to_offset` goes. The files are renamed; the owner removes
+        `paths` of the returned segments when nobody should be reading them any more.
+        """
+        count = count_expired(
+            self.segments[:-1],
+            self.size_bytes,
+            self._config,
+            start_offset=self.start_offset,
+            up_to_offset=up_to_offset,
+            now_ms=now_ms,
+        )
+        active = self._active
+        if (
+            count == len(self.segments) - 1
+            and active.size > 0
+            and active.end_offset <= up_to_offset
+            and (is_too_old(active, self._config, now_ms) or active.end_offset <= self.start_offset)
+        ):
+            # A full disk may not have room for the next segment, and needs the others gone.
+            with suppress(OSError):
+                self.roll()
+                count += 1
+        if count == 0:
+            return []
+        start_offset = max(self.start_offset, self.segments[count].base_offset)
+        if start_offset != self.marks.start_offset:
+            # Before the files go: a start offset never goes back.
+            self._write_marks(replace(self.marks, start_offset=start_offset))
+        self.start_offset = start_offset
+        self.epochs.truncate_start(start_offset)
+        expired = self.segments[:count]
+        del self.segments[:count]
+        self._retire(expired)
+        return expired
+
+    def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
+        """What compaction would do now; None when there is too little to gain."""
+        if not self._config.cleanup_compact or self._failure is not None:
+            return None
+        return plan_compaction(
+            self._disk,
+            self._path,
+            self._config,
+            [each for each in self.segments[:-1] if each.end_offset <= self.durable_offset],
+            cleaned_offset=self.marks.cleaned_offset,
+            start_offset=self.start_offset,
+            now_ms=now_ms,
+        )
+
+    def swap(self, result: CompactionResult) -> list[Segment]:
+        """Put compacted segments in place, durably; returns those that they replace, as `expire`.
+
+        A group of which something was removed meanwhile is discarded.
+        """
+        replaced: list[Segment] = []
+        for group, cleaned in result.groups:
+            place = self._reader.segment_at(cleaned.base_offset)
+            base, end = cleaned.base_offset, cleaned.end_offset
+            if self.segments[place : place + len(group)] != list(group) or (self._active in group):
+                discard_cleaned(self._disk, self._path, base, end)
+                continue
+            commit_swap(self._disk, self._path, base, end)
+            self._retire(group)
+            finish_swap(self._disk, self._path, base, end)
+            self.segments[place : place + len(group)] = [
+                Segment(
+                    self._disk,
+                    self._path,
+                    base,
+                    end_offset=end,
+                    size=cleaned.size,
+                    index_interval_bytes=self._config.index_interval_bytes,
+                )
+            ]
+            replaced += group
+        cleaned_offset = min(result.cleaned_offset, self.segments[-1].base_offset)
+        if cleaned_offset > self.marks.cleaned_offset:
+            self._write_marks(replace(self.marks, cleaned_offset=cleaned_offset))
+        return replaced
+
+    def _retire(self, segments: Iterable[Segment]) -> None:
+        for segment in segments:
+            segment.mark_deleted()
+        self._directory_changed = True
+        self._reader.forget()
+
+    def verify_segment(self, segment: Segment) -> list[DamagedRange]:
+        """Prove every batch of a sealed segment; what is damaged and not known yet.
+
+        Reads immutable bytes only and may be offloaded.
+        """
+        scanner = Scanner(
+            segment.file,
+            segment.base_offset,
+            end=segment.size,
+            offset_limit=segment.end_offset,
+        )
+        known = {(found.position, found.length) for found in segment.damage}
+        return [
+            found
+            for found in scanner.scan(0, segment.base_offset)
+            if isinstance(found, DamagedRange) and (found.position, found.length) not in known
+        ]
+
+    def quarantine(self, ranges: Iterable[DamagedRange]) -> list[DamagedRange]:
+        """Serve these no more, durably noted; returns those whose segment is still there."""
+        by_base = {segment.base_offset: segment for segment in self.segments[:-1]}
+        added = [
+            found
+            for found in ranges
+            if found.segment_base in by_base
+            and found.end_position <= by_base[found.segment_base].size
+        ]
+        if added:
+            merged = merge_ranges([*self.damaged, *added])
+            write_quarantine(self._disk, self._path, merged)
+            for segment in self.segments:
+                segment.set_damage(
+                    [found for found in merged if found.segment_base == segment.base_offset]
+                )
+            self._reader.forget()
+        return added

@@ -1,0 +1,76 @@
+"""A sync that fails is believed: the node refuses what it could not make durable, and ends."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.node import Node
+from harness.stored import TOPIC, create, read_from, store, value_of
+from harness.wire import Wire, batch_of
+
+STORAGE_ERROR = 56
+RECORDS_BEFORE = 10
+SYNCS_THAT_WORK = 5
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+
+
+def fail_syncs_of(file: Path, first: int) -> list[str]:
+    """A wrapper under which the file's syncs fail from the given one on."""
+    return [
+        *("strace", "-f", "-qq", "-o", "/dev/null", "-P", str(file)),
+        *("-e", "trace=fdatasync", "-e", f"inject=fdatasync:error=EIO:when={first}+"),
+    ]
+
+
+@needs_strace
+def test_a_failed_sync_is_refused_and_fatal(tmp_path: Path) -> None:
+    node = Node(tmp_path).start()
+    create(node)
+    store(node, RECORDS_BEFORE)
+    node.stop()
+
+    (segment,) = node.segments(TOPIC)
+    node.wrapper = fail_syncs_of(segment, SYNCS_THAT_WORK + 1)
+    node.start()
+    stored = RECORDS_BEFORE
+    with Wire(node.kafka) as wire:
+        for _ in range(SYNCS_THAT_WORK + 5):
+            code, offset = wire.produce(TOPIC, 0, batch_of([value_of(stored)]))
+            if code:
+                break
+            assert offset == stored
+            stored += 1
+        assert code == STORAGE_ERROR
+    assert stored > RECORDS_BEFORE, "the fault came before anything was stored"
+    assert node.wait() == 1
+    assert "sync failed" in node.log_text
+    node.check_log()
+
+    node.wrapper = []
+    with node:
+        code, offsets = read_from(node, 0)
+        assert code == 0
+        # The record that was refused may be there: it is unknown what the disk kept.
+        assert offsets[:stored] == list(range(stored))
+        assert len(offsets) <= stored + 1
+
+
+@needs_strace
+def test_other_clients_are_told_before_a_node_with_a_broken_disk_ends(tmp_path: Path) -> None:
+    node = Node(tmp_path).start()
+    create(node)
+    store(node, 1)
+    node.stop()
+    (segment,) = node.segments(TOPIC)
+    node.wrapper = fail_syncs_of(segment, 1)
+    node.start()
+    with Wire(node.kafka) as first, Wire(node.kafka) as second:
+        assert first.produce(TOPIC, 0, batch_of([value_of(1)]))[0] == STORAGE_ERROR
+        try:
+            assert second.produce(TOPIC, 0, batch_of([value_of(1)]))[0] == STORAGE_ERROR
+        except (OSError, AssertionError) as gone:
+            assert "closed" in str(gone) or isinstance(gone, OSError)
+    assert node.wait() == 1
+    node.check_log()

@@ -1,0 +1,70 @@
+"""A crash in the middle of a write leaves a tail that is no batch. It goes, and nothing else."""
+
+import os
+
+import pytest
+
+from duolog.records.header import HEADER_BYTES
+from harness.node import Node
+from harness.stored import TOPIC, create, read_from, store
+from harness.wire import batch_of
+
+TORN = {
+    "noise": os.urandom(500),
+    "zeros": bytes(4_096),
+    "half_a_header": bytes(batch_of([b"x" * 100])[: HEADER_BYTES // 2]),
+    "half_a_batch": bytes(batch_of([b"x" * 100])[:-30]),
+    "a_batch_with_a_wrong_checksum": bytes(batch_of([b"x" * 100])[:-1]) + b"?",
+}
+
+
+@pytest.mark.parametrize("tail", TORN.values(), ids=TORN.keys())
+def test_a_torn_tail_is_cut_and_writing_goes_on(node: Node, tail: bytes) -> None:
+    with node:
+        create(node)
+        store(node, 10)
+        node.kill()
+        (segment,) = node.segments(TOPIC)
+        size = segment.stat().st_size
+        with segment.open("ab") as file:
+            file.write(tail)
+        node.start()
+        assert segment.stat().st_size == size
+        assert "torn tail" in node.log_text
+        assert read_from(node, 0) == (0, list(range(10)))
+        store(node, 5, first=10)
+        assert read_from(node, 0) == (0, list(range(15)))
+
+
+def test_a_cut_batch_costs_only_itself(node: Node) -> None:
+    with node:
+        create(node)
+        store(node, 10)
+        node.kill()
+        (segment,) = node.segments(TOPIC)
+        os.truncate(segment, segment.stat().st_size - 100)
+        node.start()
+        assert read_from(node, 0) == (0, list(range(9)))
+        store(node, 3, first=9)
+        assert read_from(node, 0) == (0, list(range(12)))
+
+
+def test_records_known_to_be_durable_are_reported_when_the_file_ends_before_them(
+    node: Node,
+) -> None:
+    node.settings["log.checkpoint.interval.ms"] = 20
+    with node:
+        create(node)
+        store(node, 10)
+        node.stop()
+        (segment,) = node.segments(TOPIC)
+        os.truncate(segment, segment.stat().st_size // 2)
+        node.start()
+        assert "quarantined" in node.log_text
+        assert node.metric("duolog_quarantined_batches") >= 1
+        code, offsets = read_from(node, 0)
+        assert code != 0, "the missing records look as if they had never been"
+        assert offsets == list(range(len(offsets)))
+        # What is missing keeps its offsets: a consumer must not take new records for it.
+        store(node, 2, first=10)
+        assert read_from(node, 10) == (0, [10, 11])

@@ -1,0 +1,1 @@
+"""Starts real nodes, and looks at them from outside: processes, sockets, files, metrics."""

@@ -1,0 +1,166 @@
+"""One node as its users have it: a process, a data directory, two addresses and a log."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+READY_SECONDS_MAX = 20.0
+STOP_SECONDS_MAX = 10.0
+POLL_SECONDS = 0.005
+LOG_CHARS_SHOWN = 4_000
+
+NO_SETTINGS: Mapping[str, object] = {}
+
+
+class NodeFailed(AssertionError):
+    """The node did not do what was asked; the end of its log is in the text."""
+
+
+class Node:
+    """A node in a directory of its own. Started again, it has the same data and address."""
+
+    def __init__(
+        self,
+        directory: Path,
+        settings: Mapping[str, object] = NO_SETTINGS,
+        *,
+        data: Path | None = None,
+        wrapper: Sequence[str] = (),
+    ) -> None:
+        self.directory = directory
+        self.data = data or directory / "data"
+        self.kafka = "127.0.0.1:0"
+        self.admin = "127.0.0.1:0"
+        self.settings = dict(settings)
+        self.wrapper = list(wrapper)
+        """A command that runs the node, such as strace with its options."""
+        self.starts = 0
+        self._ready_file = directory / "ready.json"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log_file(self) -> Path:
+        """What the current, or last, process wrote to stderr."""
+        return self.directory / f"stderr.{self.starts}"
+
+    @property
+    def log_text(self) -> str:
+        return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
+
+    @property
+    def pid(self) -> int:
+        """Of the node itself, not of what it is wrapped in."""
+        return int((self.data / "lock").read_text())
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def spawn(self) -> "Node":
+        """Start the process without waiting for it to be ready."""
+        assert not self.running, "the node runs already"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._ready_file.unlink(missing_ok=True)
+        self.starts += 1
+        command = [*self.wrapper, sys.executable, "-m", "duolog", "serve"]
+        command += ["--data", str(self.data), "--kafka", self.kafka, "--admin", "127.0.0.1:0"]
+        command += ["--ready-file", str(self._ready_file)]
+        for name, value in self.settings.items():
+            command += ["--set", f"{name}={value}"]
+        # The variables that steer these tests are no settings of a node, which refuses them.
+        environ = {key: value for key, value in os.environ.items() if "DUOLOG_" not in key}
+        with self.log_file.open("wb") as log:
+            self._process = subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=log, env=environ
+            )
+        return self
+
+    def start(self) -> "Node":
+        self.spawn()
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while not self._ready_file.exists():
+            if not self.running:
+                raise self._failure(f"the node ended with code {self.wait()} instead of starting")
+            if time.monotonic() > deadline:
+                self.kill()
+                raise self._failure(f"the node was not ready after {READY_SECONDS_MAX:.0f} s")
+            time.sleep(POLL_SECONDS)
+        addresses = json.loads(self._ready_file.read_text())
+        self.kafka, self.admin = addresses["kafka"], addresses["admin"]
+        return self
+
+    def wait(self, seconds_max: float = STOP_SECONDS_MAX) -> int:
+        """The exit code of a node that ends by itself."""
+        assert self._process is not None
+        try:
+            return self._process.wait(seconds_max)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise self._failure(f"the node still ran after {seconds_max:.0f} s") from None
+
+    def stop(self) -> None:
+        """SIGTERM: it must end by itself, without an error, and without complaints."""
+        if not self.running:
+            raise self._failure(f"the node had already ended with code {self.wait()}")
+        os.kill(self.pid, signal.SIGTERM)
+        code = self.wait()
+        if code != 0:
+            raise self._failure(f"the node ended with code {code}")
+        self.check_log()
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is flushed, nothing is said."""
+        if self.running:
+            assert self._process is not None
+            if self.wrapper and (self.data / "lock").exists():
+                os.kill(self.pid, signal.SIGKILL)
+            self._process.kill()
+            self._process.wait()
+
+    def restart(self) -> "Node":
+        """Start again, after a stop or a kill, where it was."""
+        if self.running:
+            self.stop()
+        return self.start()
+
+    def check_log(self) -> None:
+        if "Traceback" in self.log_text:
+            raise self._failure("the node logged a traceback")
+
+    def metric(self, name: str) -> float:
+        """One unlabelled number of /metrics."""
+        with urllib.request.urlopen(f"http://{self.admin}/metrics", timeout=5) as answer:
+            for line in answer.read().decode().splitlines():
+                if line.startswith(f"{name} "):
+                    return float(line.split()[-1])
+        raise AssertionError(f"/metrics has no {name}")
+
+    def partition_directory(self, topic: str, partition: int = 0) -> Path:
+        return self.data / f"{topic}-{partition}"
+
+    def segments(self, topic: str, partition: int = 0) -> list[Path]:
+        """The partition's segment files; the last one is the active one."""
+        return sorted(self.partition_directory(topic, partition).glob("*.log"))
+
+    def _failure(self, reason: str) -> NodeFailed:
+        text = self.log_text[-LOG_CHARS_SHOWN:]
+        return NodeFailed(f"{reason}\n--- {self.log_file} ---\n{text}")
+
+    def __enter__(self) -> "Node":
+        return self.start()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Stop a node that still runs; after a failure, show what it had to say instead."""
+        if error is not None:
+            self.kill()
+            print(self._failure("the node's log"))
+        elif self.running:
+            self.stop()
+        else:
+            self.check_log()

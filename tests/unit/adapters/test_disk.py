@@ -1,0 +1,66 @@
+"""Local files: short writes, many buffers, syncs in order, descriptors that outlive deletion."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from duolog.adapters.disk import IO_VECTORS_MAX, LocalDisk
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> LocalDisk:
+    return LocalDisk(str(tmp_path))
+
+
+def test_more_buffers_than_the_kernel_takes_are_written_whole(disk: LocalDisk) -> None:
+    file = disk.open("a", create=True)
+    buffers = [bytes([n % 251]) * (n % 5) for n in range(IO_VECTORS_MAX * 2 + 7)]
+    file.pwritev(buffers, 3)
+    assert file.pread(1 << 20, 3) == b"".join(buffers)
+
+
+def test_a_short_write_is_finished(disk: LocalDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = disk.open("a", create=True)
+    real = os.pwritev
+
+    def short(fd: int, buffers: list[memoryview], position: int) -> int:
+        return real(fd, [memoryview(buffers[0])[:2]], position)
+
+    monkeypatch.setattr(os, "pwritev", short)
+    file.pwritev([b"hello", b" ", b"world"], 0)
+    assert file.pread(100, 0) == b"hello world"
+
+
+def test_a_missing_file_is_not_made_by_accident(disk: LocalDisk) -> None:
+    with pytest.raises(FileNotFoundError):
+        disk.open("nowhere")
+
+
+def test_a_deleted_file_stays_readable_for_who_holds_it(disk: LocalDisk) -> None:
+    file = disk.open("a", create=True)
+    file.pwritev([b"still here"], 0)
+    disk.remove("a")
+    file.close()
+    assert file.pread(100, 0) == b"still here"
+    assert not disk.exists("a")
+
+
+async def test_syncs_finish_in_order_and_report_the_failure(disk: LocalDisk) -> None:
+    class Broken:
+        def sync(self) -> None:
+            raise OSError(5, "broken")
+
+    results: list[OSError | None] = []
+    done = asyncio.Event()
+    file = disk.open("a", create=True)
+    disk.sync([file], results.append)
+    disk.sync([Broken()], results.append)
+    disk.sync([disk.directory("")], lambda failure: (results.append(failure), done.set())[0])
+    await asyncio.wait_for(done.wait(), 5)
+    assert results[0] is None
+    assert results[1] is not None
+    assert results[1].errno == 5
+    assert results[2] is None
+    disk.close()

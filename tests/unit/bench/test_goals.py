@@ -1,0 +1,39 @@
+import pytest
+from bench.goals import GOALS, Goal, against_floor, between, judge, ours
+from bench.rows import Row, skipped
+from bench.samples import Figures
+
+
+def row(key: str, mine: Figures, floor: Figures | None = None) -> Row:
+    return Row(key, key, "mb_per_s", mine, floor)
+
+
+def test_a_ceiling_passes_at_its_limit_and_fails_above() -> None:
+    goal = Goal("p99", 1000, "us", ours("a", "p99_us"))
+    assert judge([row("a", Figures(p99_us=1000))], [goal])[0].passed is True
+    assert judge([row("a", Figures(p99_us=1001))], [goal])[0].passed is False
+
+
+def test_a_lower_bound_fails_below_its_limit() -> None:
+    goal = Goal("speed", 0.7, "x", between("b", "a", "mb_per_s"), at_least=True)
+    base = row("a", Figures(mb_per_s=100))
+    assert judge([base, row("b", Figures(mb_per_s=70))], [goal])[0].passed is True
+    assert judge([base, row("b", Figures(mb_per_s=69))], [goal])[0].passed is False
+
+
+def test_a_ratio_to_the_floor_is_of_the_same_row() -> None:
+    goal = Goal("CPU", 1.5, "x", against_floor("a", "cpu_ms_per_mb"))
+    measured = row("a", Figures(cpu_ms_per_mb=0.6), Figures(cpu_ms_per_mb=0.4))
+    verdict = judge([measured], [goal])[0]
+    assert verdict.measured == pytest.approx(1.5)
+
+
+def test_what_a_run_left_out_is_neither_passed_nor_failed() -> None:
+    rows = [skipped(key, key, "mb_per_s", "not installed") for key in ("fsync/1KB/fsync", "x")]
+    assert {verdict.passed for verdict in judge(rows)} == {None}
+    assert len(judge(rows)) == len(GOALS)
+
+
+def test_a_missing_floor_judges_nothing() -> None:
+    measured = row("produce/1MB/1p", Figures(cpu_ms_per_mb=0.6))
+    assert {verdict.passed for verdict in judge([measured])} == {None}

@@ -1,0 +1,27 @@
+import sys
+from pathlib import Path
+
+import pytest
+from bench import processes
+
+READY = 'import pathlib,sys; pathlib.Path(sys.argv[1]).write_text(\'{"kafka": "127.0.0.1:9"}\');'
+
+
+def start(tmp_path: Path, code: str) -> processes.Server:
+    ready = tmp_path / "ready"
+    argv = [sys.executable, "-c", code, str(ready)]
+    return processes.start("it", argv, ready_file=ready, log_path=tmp_path / "log")
+
+
+def test_a_server_is_accounted_for_and_stopped(tmp_path: Path) -> None:
+    burn = "import time\nwhile time.process_time() < 0.2: pass\n"
+    with start(tmp_path, f"{burn}\n{READY} time.sleep(60)") as server:
+        assert 0.2 <= server.cpu_seconds() < 5
+        assert server.host_and_port == ("127.0.0.1", 9)
+        assert 0 < server.rss_mb() <= server.peak_rss_mb()
+    assert server.process.returncode is not None
+
+
+def test_a_server_that_dies_at_start_is_reported_with_what_it_said(tmp_path: Path) -> None:
+    with pytest.raises(processes.ServerFailed, match="no disk"):
+        start(tmp_path, "import sys; sys.exit('no disk')")

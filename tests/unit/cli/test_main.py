@@ -1,0 +1,154 @@
+"""The command line, as a user meets it."""
+
+import json
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from duolog import __version__
+from duolog.cli.main import app
+from duolog.config.node import NODE_SETTINGS
+from duolog.config.reference import reference_page
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(app, arguments, env={"NO_COLOR": "1"})
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """Stands in for the real one, which would serve until it is stopped."""
+    module = types.ModuleType("duolog.app.node")
+
+    class StartRefused(Exception):
+        pass
+
+    def run(settings: Any, ready_file: Any, on_ready: Any) -> int:
+        module.started = settings, ready_file  # type: ignore[attr-defined]
+        on_ready({"kafka": "127.0.0.1:1"})
+        return 0
+
+    module.run, module.StartRefused = run, StartRefused  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "duolog.app.node", module)
+    monkeypatch.setattr("duolog.app.node", module, raising=False)
+    return module
+
+
+def test_help_does_not_import_what_it_does_not_need() -> None:
+    program = (
+        "import sys\nfrom duolog.cli.main import app\n"
+        "app(['--help'], standalone_mode=False)\n"
+        "heavy = {'kio', 'prometheus_client', 'rich', 'structlog', 'uvloop', 'httptools'}\n"
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_package_can_be_run_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "duolog", "version"], capture_output=True, check=True, text=True
+    )
+    assert done.stdout == f"duolog {__version__}\n"
+
+
+def test_the_version_is_data() -> None:
+    assert json.loads(invoke("version", "-o", "json").stdout) == [{"version": __version__}]
+
+
+def test_an_unknown_command_is_a_usage_error() -> None:
+    assert invoke("dance").exit_code == 2
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_config_show_lists_every_setting_with_its_source(form: str) -> None:
+    result = invoke("config", "show", "-o", form, "--set", "node.id=7")
+    rows = (
+        json.loads(result.stdout)
+        if form == "json"
+        else [json.loads(line) for line in result.stdout.splitlines()]
+    )
+    assert [row["name"] for row in rows] == list(NODE_SETTINGS)
+    by_name = {row["name"]: row for row in rows}
+    assert by_name["node.id"] == {
+        "name": "node.id",
+        "value": "7",
+        "unit": "",
+        "source": "flag",
+        "default": "1",
+        "doc": NODE_SETTINGS["node.id"].doc,
+    }
+    assert by_name["num.partitions"]["source"] == "default"
+
+
+def test_config_show_is_a_table_unless_asked_otherwise() -> None:
+    header, *lines = invoke("config", "show").stdout.splitlines()
+    assert header.split() == ["NAME", "VALUE", "UNIT", "SOURCE"]
+    assert len(lines) == len(NODE_SETTINGS)
+
+
+def test_config_reference_prints_the_page() -> None:
+    assert invoke("config", "reference").stdout == reference_page()
+
+
+def test_serve_hands_its_settings_to_the_node(node: Any, tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    config = tmp_path / "node.toml"
+    config.write_text("[num]\npartitions = 9\n")
+    result = invoke(
+        *("serve", "--data", "d", "--kafka", "localhost:1", "--admin", "localhost:2"),
+        *("--config", str(config), "--set", "node.id=4", "--ready-file", str(ready)),
+    )
+    assert result.exit_code == 0, result.output
+    settings, ready_file = node.started
+    assert ready_file == ready
+    assert settings.text("data.dir") == "d"
+    assert settings.text("kafka.listen") == "localhost:1"
+    assert settings.text("admin.listen") == "localhost:2"
+    assert settings.get("num.partitions") == 9
+    assert settings.get("node.id") == 4
+
+
+def test_a_greeting_is_for_people_and_goes_to_stderr(node: Any) -> None:
+    assert "Duolog is ready" not in invoke("serve").output
+    greeted = invoke("serve", "--set", "log.format=text")
+    assert "Duolog is ready" in greeted.stderr
+    assert greeted.stdout == ""
+
+
+def test_the_node_s_exit_code_is_the_command_s(node: Any) -> None:
+    node.run = lambda *_: 1
+    assert invoke("serve").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--set", "node.idd=1"), "did you mean node.id?"),
+        (("--set", "node.id"), "not of the form name=value"),
+        (("--kafka", "nowhere"), "kafka.listen (command line) is 'nowhere' but must be host:port."),
+        (("--config", "absent.toml"), "absent.toml cannot be read"),
+    ],
+)
+def test_wrong_settings_are_a_usage_error(
+    node: Any, arguments: tuple[str, ...], sentence: str
+) -> None:
+    result = invoke("serve", *arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_refused_start_is_told_without_a_traceback(node: Any) -> None:
+    def refuse(*_: object) -> int:
+        raise node.StartRefused("The directory is in use. Choose another.")
+
+    node.run = refuse
+    result = invoke("serve")
+    assert result.exit_code == 1
+    assert result.stderr == "The directory is in use. Choose another.\n"

@@ -1,0 +1,145 @@
+"""Handlers called as a client calls them: through the codec, at a version of its choice."""
+
+import importlib
+import itertools
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from duolog.adapters.sqlite import SqliteStore
+from duolog.broker.catalog import Catalog, Topic
+from duolog.broker.producer_ids import ProducerIds
+from duolog.config.settings import Settings
+from duolog.kafka_api.client import Client
+from duolog.model.errors import FencedLeaderEpoch, UnknownLeaderEpoch, UnknownTopicOrPartition
+from duolog.wire.kafka.apis import APIS, ApiKey
+from duolog.wire.kafka.messages import (
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+
+NODE_ID = 3
+
+
+class ManualClock:
+    def now_ms(self) -> int:
+        return 0
+
+    def monotonic_ms(self) -> int:
+        return 0
+
+
+class InstantDisk:
+    def free_bytes(self) -> int:
+        return 12_345
+
+    async def offload(self, work):
+        return work()
+
+
+@dataclass
+class StubLog:
+    """A log of which only the answers matter: record n was written at time n * 10."""
+
+    start_offset: int = 0
+    end_offset: int = 0
+    size_bytes: int = 0
+
+    def find_timestamp(self, timestamp: int) -> tuple[int, int] | None:
+        offset = max(self.start_offset, -(-timestamp // 10))
+        return (offset, offset * 10) if offset < self.end_offset else None
+
+    def find_max_timestamp(self) -> tuple[int, int] | None:
+        return self.find_timestamp((self.end_offset - 1) * 10)
+
+    def advance_start(self, offset: int) -> None:
+        self.start_offset = max(self.start_offset, offset)
+
+    def epoch_at(self, offset: int) -> int:
+        return 0 if offset < 5 else 2
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        return {0: (0, 5), 1: (0, 5), 2: (2, self.end_offset)}.get(epoch, (-1, -1))
+
+
+@dataclass
+class StubPartition:
+    topic: Topic
+    index: int
+    leader_epoch: int = 2
+    high_watermark: int = 0
+    log: StubLog = field(default_factory=StubLog)
+
+    def check_epoch(self, epoch: int) -> None:
+        if epoch not in (-1, self.leader_epoch):
+            raise (FencedLeaderEpoch if epoch < self.leader_epoch else UnknownLeaderEpoch)()
+
+
+class StubBroker:
+    """The broker's attributes around a real catalog; its partitions have stub logs."""
+
+    node_id = NODE_ID
+    cluster_id = "AAAAAAAAAAAAAAAAAAAAAQ"
+    advertised = ("broker.example", 9092)
+    rack = "north"
+    disk = InstantDisk()
+
+    def __init__(self, store: SqliteStore, settings: Settings) -> None:
+        numbers = itertools.count(1)
+        self.settings = settings
+        self.catalog = Catalog(
+            store,
+            NODE_ID,
+            new_id=lambda: uuid.UUID(int=next(numbers)),
+            topic_defaults=settings.topic_defaults(),
+        )
+        self.producer_ids = ProducerIds(store)
+        self._partitions: dict[tuple[str, int], StubPartition] = {}
+
+    def partition(self, topic: str, index: int) -> StubPartition:
+        if topic not in self.catalog.topics or index >= self.catalog.get(topic).partitions:
+            raise UnknownTopicOrPartition(topic)
+        key = topic, index
+        if key not in self._partitions:
+            self._partitions[key] = StubPartition(self.catalog.get(topic), index)
+        return self._partitions[key]
+
+    def partitions(self) -> Iterator[StubPartition]:
+        for topic in self.catalog.topics.values():
+            for index in range(topic.partitions):
+                yield self.partition(topic.name, index)
+
+    def write(self, topic: str, index: int, records: int, committed: int | None = None) -> None:
+        partition = self.partition(topic, index)
+        partition.log.end_offset = records
+        partition.high_watermark = records if committed is None else committed
+
+    async def call(self, key: ApiKey, version: int | None = None, /, **fields: Any) -> Any:
+        """The response of the newest version, or of the given one."""
+        api = APIS[key]
+        version = api.max_version if version is None else version
+        request = decode_request(key, version, memoryview(encode_request(key, version, fields)))
+        handler = importlib.import_module(f"duolog.kafka_api.handlers.{api.name}")
+        answer = await handler.handle(self, request, Client("test", "127.0.0.1", version))
+        return decode_response(key, version, memoryview(encode_response(key, version, answer)))
+
+
+@pytest.fixture
+def flags() -> dict[str, str]:
+    """Settings of the node; a test module overrides it."""
+    return {}
+
+
+@pytest.fixture
+async def broker(flags: dict[str, str]) -> AsyncIterator[StubBroker]:
+    store = await SqliteStore.open(":memory:", ManualClock())
+    broker = StubBroker(store, Settings.load(flags=flags))
+    await broker.catalog.start()
+    yield broker
+    await broker.catalog.stop()
+    await store.close()

@@ -1,0 +1,20 @@
+"""The table of refusals is total, and says each thing once."""
+
+from duolog.kafka_api.errors import CODES, code_of
+from duolog.model.errors import Refusal
+
+
+def _all_refusals(kind: type[Refusal]) -> set[type[Refusal]]:
+    found = set()
+    for child in kind.__subclasses__():
+        found |= {child} | _all_refusals(child)
+    return found
+
+
+def test_every_refusal_has_a_code() -> None:
+    ours = {kind for kind in _all_refusals(Refusal) if kind.__module__.startswith("duolog.")}
+    assert ours == set(CODES)
+
+
+def test_no_refusal_means_success() -> None:
+    assert all(code_of(kind("why")) != 0 for kind in CODES)
