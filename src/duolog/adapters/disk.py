@@ -157,7 +157,7 @@ class LocalDisk:
     def list_names(self, path: str) -> list[str]:
         try:
             return sorted(os.listdir(self._absolute(path)))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def exists(self, path: str) -> bool:

@@ -10,6 +10,7 @@ from functools import partial
 
 from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
+from duolog.log.segment import Segment
 from duolog.observe.logs import get_logger
 
 SNAPSHOT_AFTER_BATCHES = 1_000
@@ -27,6 +28,7 @@ class Housekeeping:
         self._broker = broker
         self.quarantined = sum(len(each.log.damaged) for each in broker.partitions())
         """Batches set aside because they are damaged, over all partitions."""
+        self._removals: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Until cancelled. A failure of any duty is raised: it is a bug or a broken disk."""
@@ -70,7 +72,7 @@ class Housekeeping:
                     segments=len(removed),
                     start_offset=partition.log.start_offset,
                 )
-                self._remove_later(partition, [path for each in removed for path in each.paths])
+                self._unlink_later(partition, removed)
 
     async def compact(self) -> None:
         broker = self._broker
@@ -91,7 +93,7 @@ class Housekeeping:
                 bytes_before=result.bytes_before,
                 bytes_after=result.bytes_after,
             )
-            self._remove_later(partition, [path for each in removed for path in each.paths])
+            self._unlink_later(partition, removed)
 
     async def _scrub(self) -> None:
         """Read every sealed segment again and again, slowly, to find damage before a client."""
@@ -108,7 +110,7 @@ class Housekeeping:
                     await asyncio.sleep(segment.size / bytes_per_second)
             await asyncio.sleep(1)
 
-    async def scrub_segment(self, partition: Partition, segment: "Segment") -> None:
+    async def scrub_segment(self, partition: Partition, segment: Segment) -> None:
         damaged = await self._broker.disk.offload(
             partial(partition.log.verify_segment, segment)
         )
@@ -129,20 +131,22 @@ class Housekeeping:
         routes = self._broker.routes
         return routes.get((partition.topic.name, partition.index)) is partition
 
-    def _remove_later(self, partition: Partition, paths: list[str]) -> None:
-        """Unlink after `file.delete.delay.ms`, off the event loop: a large file takes long."""
-        disk = self._broker.disk
+    def _unlink_later(self, partition: Partition, segments: list[Segment]) -> None:
+        """After `file.delete.delay.ms`, off the event loop: a large file takes long."""
 
-        def remove() -> None:
+        disk = self._broker.disk
+        paths = [path for segment in segments for path in segment.paths]
+
+        def unlink() -> None:
             for path in paths:
                 disk.remove(path)
 
-        async def remove_offloaded() -> None:
-            await disk.offload(remove)
+        def start() -> None:
+            self._removals.add(removal := loop.create_task(disk.offload(unlink)))
+            removal.add_done_callback(self._removals.discard)
 
-        delay_s = partition.topic.config.file_delete_delay_ms / 1000
         loop = asyncio.get_running_loop()
-        loop.call_later(delay_s, lambda: loop.create_task(remove_offloaded()))
+        loop.call_later(partition.topic.config.file_delete_delay_ms / 1000, start)
 
 
 async def _every(seconds: float, duty: Callable[[], Awaitable[None]]) -> None:

@@ -32,7 +32,7 @@ from duolog.kafka_api.handlers import (
     offset_for_leader_epoch,
     sync_group,
 )
-from duolog.observe.metrics import Metrics, OperationStats
+from duolog.observe.metrics import Metrics
 from duolog.wire.kafka import api_versions
 from duolog.wire.kafka.apis import APIS, Api, ApiKey
 from duolog.wire.kafka.errors import MalformedRequest
@@ -89,29 +89,26 @@ class Dispatch:
             return response_prefix(api_key, version, correlation_id, len(encoded)) + encoded
         if api is None or not api.serves(version):
             raise MalformedRequest(f"API {api_key} is not served at version {version}")
-        stats = self._stats[api_key]
         if api_key == ApiKey.METADATA:
             asked = self._metadata.parse(version, body)
-            return self._serve(api, correlation_id, client, stats, self._metadata.handle(version, asked))
-        handler = HANDLERS[api.key]
+            return self._serve(api, correlation_id, client, self._metadata.handle, asked)
         request = decode_request(api_key, version, body)
-        return self._serve(
-            api, correlation_id, client, stats, self._handle(handler, api, request, client)
-        )
+        return self._serve(api, correlation_id, client, self._handle, request)
 
-    async def _handle(self, handler: Handler, api: Api, request: Any, client: Client) -> bytes:
-        fields = await handler(self._broker, request, client)
-        return encode_response(api.key, client.api_version, fields)
+    async def _handle(self, client: Client, request: Any) -> bytes:
+        api_key = ApiKey(request.__api_key__)
+        fields = await HANDLERS[api_key](self._broker, request, client)
+        return encode_response(api_key, client.api_version, fields)
 
     async def _serve(
         self,
         api: Api,
         correlation_id: int,
         client: Client,
-        stats: OperationStats,
-        work: Coroutine[Any, Any, bytes],
+        handle: Callable[[Client, Any], Awaitable[bytes]],
+        request: Any,
     ) -> bytes:
         started_ns = self._clock.monotonic_ns()
-        body = await work
-        stats.done(started_ns, self._clock.monotonic_ns())
+        body = await handle(client, request)
+        self._stats[api.key].done(started_ns, self._clock.monotonic_ns())
         return response_prefix(api.key, client.api_version, correlation_id, len(body)) + body

@@ -5,6 +5,7 @@ is cut off. Damage with intact batches behind it is quarantined, never cut.
 """
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from duolog.config.topic import TopicConfig
 from duolog.log.checked_file import parent_of
@@ -88,11 +89,12 @@ class Recovery:
     ) -> list[Segment]:
         parsed = [entry for entry in map(parse_name, names) if entry is not None]
         bases = [base for base, suffix in parsed if suffix == LOG_SUFFIX]
+        with_log = set(bases)
         for base, suffix in parsed:
-            if suffix in SEGMENT_SUFFIXES and base not in bases:
+            if suffix in SEGMENT_SUFFIXES and base not in with_log:
                 self._disk.remove(f"{self._directory}/{offset_name(base)}{suffix}")
         segments: list[Segment] = []
-        for base, following in zip(bases, [*bases[1:], None], strict=True):
+        for base, following in zip_longest(bases, bases[1:]):
             path = f"{self._directory}/{offset_name(base)}{LOG_SUFFIX}"
             segment = Segment(
                 self._disk,

@@ -70,6 +70,7 @@ class GroupCoordinator:
         self._deadlines = Deadlines()
         self._expiry_due_ms = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_ms = 0
         self._tickets = itertools.count(1)
         self._parked: dict[Ticket, asyncio.Future[Reply]] = {}
         self._closed: Refusal | None = CoordinatorLoading("the groups are being read")
@@ -194,6 +195,7 @@ class GroupCoordinator:
 
     def tick(self) -> None:
         """Do what is due. The timer calls this, a little late at most."""
+        self._timer = None
         now = self._now()
         for group_id in list(self._deadlines.take_due(now.monotonic_ms)):
             group = self._groups[group_id]
@@ -260,13 +262,13 @@ class GroupCoordinator:
             return
         first_ms = self._deadlines.first_ms()
         due_ms = self._expiry_due_ms if first_ms is None else min(first_ms, self._expiry_due_ms)
-        loop = asyncio.get_running_loop()
-        due_s = loop.time() + max(0, due_ms - self._clock.monotonic_ms()) / 1000
-        if self._timer is not None and not self._timer.cancelled():
-            if loop.time() < self._timer.when() <= due_s:
+        if self._timer is not None:
+            if self._timer_due_ms <= due_ms:
                 return
             self._timer.cancel()
-        self._timer = loop.call_at(due_s, self.tick)
+        delay_s = max(0, due_ms - self._clock.monotonic_ms()) / 1000
+        self._timer_due_ms = due_ms
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self.tick)
 
     def _check_open(self) -> None:
         if self._closed is not None:

@@ -5,7 +5,7 @@ high watermarks advances, or when its time is up; nothing polls.
 """
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
@@ -237,12 +237,11 @@ class FetchAnswer:
     def _encode(
         self, topics: list[tuple[Topic, list[Fetched[Chunk]]]], error_code: int, session_id: int
     ) -> None:
-        body: list[Chunk]
         body, length = encode_response(
             self._version, 0, error_code, session_id, topics, read_committed=self._read_committed
         )
         prefix = response_prefix(ApiKey.FETCH, self._version, self._correlation_id, length)
-        self._response = [prefix, *body]
+        self._response = [prefix, *cast(list[Chunk], body)]
         self.ready = True
 
 

@@ -40,15 +40,18 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
 
 def _joining(broker: Broker, request: Any, client: Client) -> JoinRequest:
     instance_id = getattr(request, "group_instance_id", None)
-    # Before there was a time-out of its own, the session's also bounded the rebalance.
-    rebalance_timeout = getattr(request, "rebalance_timeout", request.session_timeout)
+    session_timeout_ms = to_ms(request.session_timeout)
+    rebalance_timeout_ms = to_ms(getattr(request, "rebalance_timeout", None))
+    if rebalance_timeout_ms < 0:
+        # Before there was a time-out of its own, the session's also bounded the rebalance.
+        rebalance_timeout_ms = session_timeout_ms
     return JoinRequest(
         member_id=request.member_id,
         instance_id=instance_id,
         client_id=client.client_id,
         client_host=client.host,
-        session_timeout_ms=to_ms(request.session_timeout),
-        rebalance_timeout_ms=to_ms(rebalance_timeout),
+        session_timeout_ms=session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_ms,
         protocol_type=request.protocol_type,
         protocols=tuple(MemberProtocol(each.name, each.metadata) for each in request.protocols),
         fresh_member_id=broker.groups.fresh_member_id(client.client_id, instance_id),

@@ -5,6 +5,7 @@ import uuid
 
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
+from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
 from duolog.model.errors import Refusal, UnknownTopicId, UnknownTopicOrPartition
 from duolog.model.names import check_topic_name, is_internal
@@ -35,8 +36,9 @@ class MetadataHandler:
     def parse(self, version: int, body: memoryview) -> MetadataRequest:
         return parse_request(version, body, 0, len(body))
 
-    async def handle(self, version: int, request: MetadataRequest) -> bytes:
+    async def handle(self, client: Client, request: MetadataRequest) -> bytes:
         broker = self._broker
+        version = client.api_version
         with_operations = request.include_topic_authorized_operations
         if request.topics is None:
             topics = [

@@ -1,5 +1,4 @@
 import asyncio
-from dataclasses import replace
 
 import pytest
 from tests.fakes.group_driver import joining
@@ -28,6 +27,7 @@ from duolog.model.errors import (
     CoordinatorNotAvailable,
     GroupIdNotFound,
     IllegalGeneration,
+    InconsistentGroupProtocol,
     InvalidGroupId,
     MemberIdRequired,
     PolicyViolation,
@@ -203,10 +203,9 @@ async def test_a_refused_first_request_makes_no_group(coordinator: GroupCoordina
         await coordinator.join("g", joining("known"))
     with pytest.raises(IllegalGeneration):
         await coordinator.commit("g", commit_of(1, who="m", generation=1))
-    with pytest.raises(UnknownMember):
-        await coordinator.commit("g", replace(commit_of(1), identity=MemberIdentity("m", "i")))
-        raise UnknownMember("outsiders of an empty group are welcome under any name")
-    assert coordinator.find("other") is None
+    with pytest.raises(InconsistentGroupProtocol):
+        await coordinator.join("g", joining(protocols=()))
+    assert coordinator.find("g") is None
 
 
 async def test_group_ids_are_checked(coordinator: GroupCoordinator) -> None:
