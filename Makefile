@@ -36,13 +36,13 @@ lint: $(STAMPS)/dev  ## style, types and layers only
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMPS)/run $(STAMPS)/bench-programs  ## measure; ARGS="--quick" and the like are passed on
+bench: $(STAMPS)/bench $(STAMPS)/bench-programs  ## measure; ARGS="--quick" and the like are passed on
 	$(BIN)/python -m bench $(ARGS)
 
 constraints:  ## pin the newest versions of all dependencies in constraints.txt
 	rm -rf build/constraints
 	$(PYTHON) -m venv build/constraints
-	build/constraints/bin/pip install --quiet -e '.[dev]'
+	build/constraints/bin/pip install --quiet -e '.[dev,bench]'
 	build/constraints/bin/pip freeze --exclude-editable | grep -E '^[A-Za-z0-9._-]+==' > constraints.txt
 	rm -rf build/constraints
 
@@ -65,6 +65,10 @@ $(STAMPS)/run: pyproject.toml constraints.txt | $(STAMPS)/venv
 
 $(STAMPS)/dev: pyproject.toml constraints.txt | $(STAMPS)/venv
 	$(BIN)/pip install --quiet -e '.[dev]' -c constraints.txt
+	@touch $@ $(STAMPS)/run
+
+$(STAMPS)/bench: pyproject.toml constraints.txt | $(STAMPS)/venv
+	$(BIN)/pip install --quiet -e '.[bench]' -c constraints.txt
 	@touch $@ $(STAMPS)/run
 
 $(STAMPS)/test-programs: | $(STAMPS)/venv

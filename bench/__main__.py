@@ -23,6 +23,7 @@ from bench.table import end_progress, show_progress
 
 RESULTS = Path(__file__).parent / "results"
 BYTES_PER_GB = 1_000_000_000
+QUICK_BACKLOG_GB = 2.0
 
 
 def scale_of(arguments: argparse.Namespace) -> Scale:
@@ -32,7 +33,7 @@ def scale_of(arguments: argparse.Namespace) -> Scale:
             bytes_per_run=100_000_000,
             seconds_per_run=0.3,
             latency_seconds=0.5,
-            backlog_bytes=int(min(arguments.size_gb, 1.0) * BYTES_PER_GB),
+            backlog_bytes=int(min(arguments.size_gb, QUICK_BACKLOG_GB) * BYTES_PER_GB),
             peer_messages=20_000,
         )
     return Scale(

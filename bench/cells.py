@@ -14,6 +14,7 @@ HEADINGS = (
     "CPU ms/MB (floor)",
     "CPU us/request (floor)",
     "core",
+    "spread",
     "p50 / p99 / p99.9 us",
 )
 GOAL_HEADINGS = ("", "goal", "limit", "measured")
@@ -43,7 +44,6 @@ def number(value: float | None) -> str:
 def workload_cells(row: Row) -> list[str]:
     if row.ours is None:
         return [row.title, row.note, *[""] * (len(HEADINGS) - 2)]
-    share = row.of_ours("cpu_share")
     return [
         row.title,
         _headline(row, row.of_ours(row.headline)),
@@ -51,7 +51,8 @@ def workload_cells(row: Row) -> list[str]:
         number(row.ratio),
         _beside(row, "cpu_ms_per_mb"),
         _beside(row, "cpu_us_per_request"),
-        f"{share:.0%}" if share is not None else "",
+        _percent(row.of_ours("cpu_share")),
+        _percent(row.of_ours("spread")),
         _latencies(row),
     ]
 
@@ -89,6 +90,10 @@ def _headline(row: Row, value: float | None) -> str:
 def _beside(row: Row, figure: str) -> str:
     ours, floor = row.of_ours(figure), row.of_floor(figure)
     return number(ours) + (f" ({number(floor)})" if ours is not None and floor is not None else "")
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
 
 
 def _latencies(row: Row) -> str:

@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 from statistics import quantiles
 
-from bench.samples import Figures
+from bench.samples import Sample
 
 
-def fdatasync_figures(directory: Path, *, append_bytes: int, times: int) -> Figures:
+def fdatasync_sample(directory: Path, *, append_bytes: int, times: int) -> Sample:
     """p50 and p99 of an append followed by fdatasync, one after the other."""
     path = directory / "fdatasync.log"
     data = bytes(append_bytes)
@@ -24,4 +24,11 @@ def fdatasync_figures(directory: Path, *, append_bytes: int, times: int) -> Figu
         os.close(fd)
         path.unlink()
     cuts = quantiles(took_us, n=1000, method="inclusive")
-    return Figures(p50_us=cuts[499], p99_us=cuts[989], p999_us=cuts[998])
+    return Sample(
+        seconds=sum(took_us) / 1e6,
+        cpu_seconds=0.0,
+        requests=times,
+        p50_us=cuts[499],
+        p99_us=cuts[989],
+        p999_us=cuts[998],
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import cells
-from bench.goals import judge
+from bench.goals import Verdict, judge
 from bench.peers.peer import PeerResult
 from bench.rows import Row
 from bench.table import print_table
@@ -44,7 +44,8 @@ class Report:
     def print(self) -> None:
         if self.rows:
             print_table("Workloads", cells.HEADINGS, [cells.workload_cells(r) for r in self.rows])
-            print_table("Goals", cells.GOAL_HEADINGS, [cells.goal_cells(v) for v in self._judged()])
+        if judged := self._judged():
+            print_table("Goals", cells.GOAL_HEADINGS, [cells.goal_cells(v) for v in judged])
         if self.peers:
             print_table("Peers", cells.PEER_HEADINGS, [cells.peer_cells(p) for p in self.peers])
 
@@ -63,7 +64,7 @@ class Report:
             parts += ["", *_markdown_table(cells.PEER_HEADINGS, peers)]
         return "\n".join(parts) + "\n"
 
-    def _judged(self) -> list[Any]:
+    def _judged(self) -> list[Verdict]:
         """Goals that this run says something about."""
         return [verdict for verdict in judge(self.rows) if verdict.passed is not None]
 

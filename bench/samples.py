@@ -42,6 +42,11 @@ class Figures:
     p999_us: float | None = None
     seconds: float | None = None
     rss_mb: float | None = None
+    stored_gb: float | None = None
+    """In sealed segments, where a workload is about what is stored."""
+    spread: float | None = None
+    """Half the range of the runs' durations per unit of work, over the median: how far to
+    trust the figures that depend on time."""
 
 
 def summarize(samples: Sequence[Sample]) -> Figures:
@@ -66,4 +71,9 @@ def summarize(samples: Sequence[Sample]) -> Figures:
         p99_us=middle(lambda s: s.p99_us),
         p999_us=middle(lambda s: s.p999_us),
         seconds=middle(lambda s: s.seconds),
+        spread=_spread([s.seconds / work for s in samples if (work := s.messages or s.requests)]),
     )
+
+
+def _spread(values: Sequence[float]) -> float | None:
+    return (max(values) - min(values)) / 2 / median(values) if values else None

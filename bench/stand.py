@@ -101,6 +101,7 @@ class Stand:
     def topic(self, server: Server, name: str, partitions: int = 1) -> Iterator[str]:
         """A topic for one run. What the run wrote is dropped at its end, so that the next one
         does not meet a page cache full of it."""
+        name = name.replace("/", "-")
         if server.name == MOCK:
             yield MOCKED_TOPIC
         elif server.name == FLOOR:

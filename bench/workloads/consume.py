@@ -21,15 +21,18 @@ FLOOR = "uvloop + sendfile"
 
 
 def run(stand: Stand) -> Iterator[Row]:
-    for partitions in (1, 8):
-        yield megabyte_fetches(stand, partitions)
-    for case in CASES:
-        yield with_librdkafka(stand, case)
+    with stand.broker("os") as broker:
+        with sendfile_floor(stand, len(megabyte())) as floor:
+            for partitions in (1, 8):
+                yield megabyte_fetches(stand, broker, floor, partitions)
+        with sendfile_floor(stand, LIBRDKAFKA_FETCH_BYTES) as floor:
+            for case in CASES:
+                yield with_librdkafka(stand, broker, floor, case)
 
 
-def megabyte_fetches(stand: Stand, partitions: int) -> Row:
+def megabyte_fetches(stand: Stand, broker: Server, floor: Server, partitions: int) -> Row:
     spread = "1 partition" if partitions == 1 else f"{partitions} partitions"
-    title = f"fetch 1 MB, {spread}"
+    key, title = f"consume/1MB/{partitions}p", f"fetch 1 MB, {spread}"
     batch = megabyte()
     seconds_max = stand.scale.seconds_max
     writes = Shape(LOG_BATCHES, seconds_max, partitions=partitions)
@@ -43,11 +46,7 @@ def megabyte_fetches(stand: Stand, partitions: int) -> Row:
         fetch_rounds=LOG_BATCHES // partitions,
         response_bytes_min=len(batch),
     )
-    with (
-        stand.broker("os") as broker,
-        sendfile_floor(stand, len(batch)) as floor,
-        stand.topic(broker, "fetched", partitions) as topic,
-    ):
+    with stand.topic(broker, key, partitions) as topic:
         stand.send(broker, requests.produce(topic, batch, acks=1), writes)
         fetch = requests.fetch(topic, max_bytes=len(batch))
         ours, bare = stand.interleave(
@@ -55,11 +54,10 @@ def megabyte_fetches(stand: Stand, partitions: int) -> Row:
             lambda n: stand.send(broker, fetch, reads),
             lambda n: stand.send(floor, fetch, reads),
         )
-    key = f"consume/1MB/{partitions}p"
     return Row(key, title, "mb_per_s", summarize(ours), summarize(bare), FLOOR)
 
 
-def with_librdkafka(stand: Stand, case: Case) -> Row:
+def with_librdkafka(stand: Stand, broker: Server, floor: Server, case: Case) -> Row:
     """The floor is driven by load.c: it answers bytes, which librdkafka could not read."""
     key, title = f"consume/{case.name}", f"consume {case.title}"
     if stand.tools.rdkafka_load is None:
@@ -72,11 +70,7 @@ def with_librdkafka(stand: Stand, case: Case) -> Row:
         depth=DEPTH,
         response_bytes_min=LIBRDKAFKA_FETCH_BYTES,
     )
-    with (
-        stand.broker("os") as broker,
-        sendfile_floor(stand, LIBRDKAFKA_FETCH_BYTES) as floor,
-        stand.topic(broker, "consumed", case.partitions) as topic,
-    ):
+    with stand.topic(broker, key, case.partitions) as topic:
         stand.librdkafka("produce", broker, topic, traffic)
         fetch = requests.fetch(topic, max_bytes=LIBRDKAFKA_FETCH_BYTES)
         ours, bare = stand.interleave(

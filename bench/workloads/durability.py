@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench import requests
-from bench.disk import fdatasync_figures
+from bench.disk import fdatasync_sample
 from bench.driver import Shape
 from bench.processes import Server
 from bench.rows import Row, skipped
@@ -54,17 +54,17 @@ def lone_request(stand: Stand) -> Iterator[Row]:
             return stand.send(server, requests.produce(topic, batch), shape)
 
     with stand.broker("os") as quick, stand.broker("fsync") as safe, stand.floor("fsync") as floor:
-        in_os, in_fsync, bare = stand.interleave(
+        in_os, in_fsync, bare, disk = stand.interleave(
             f"{title}, os and fsync",
             lambda n: send(quick, n),
             lambda n: send(safe, n),
             lambda n: send(floor, n),
+            lambda n: fdatasync_sample(stand.directory, append_bytes=len(batch), times=FDATASYNCS),
         )
-        disk = fdatasync_figures(stand.directory, append_bytes=len(batch), times=FDATASYNCS)
     ours, least = summarize(in_fsync), summarize(bare)
     yield Row("fsync/lone/os", f"{title}, os", "p99_us", summarize(in_os))
     yield Row("fsync/lone/fsync", f"{title}, fsync", "p99_us", ours, least, FLOOR)
-    yield Row("fsync/fdatasync", "append + fdatasync, no server", "p99_us", disk)
+    yield Row("fsync/fdatasync", "append + fdatasync, no server", "p99_us", summarize(disk))
 
 
 def megabyte_batches(stand: Stand) -> Row:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bench.driver import Traffic
+from bench.processes import Server
 from bench.rows import Row, skipped
 from bench.samples import Sample, summarize
 from bench.stand import Stand
@@ -12,11 +13,12 @@ RATES = (1_000, 10_000)
 
 
 def run(stand: Stand) -> Iterator[Row]:
-    for rate in RATES:
-        yield at_rate(stand, rate)
+    with stand.broker("os") as broker:
+        for rate in RATES:
+            yield at_rate(stand, broker, rate)
 
 
-def at_rate(stand: Stand, rate: int) -> Row:
+def at_rate(stand: Stand, broker: Server, rate: int) -> Row:
     key, title = f"latency/{rate}", f"end to end, 1 KB at {rate:,}/s"
     if stand.tools.rdkafka_load is None:
         return skipped(key, title, "p50_us", NOT_INSTALLED)
@@ -27,11 +29,10 @@ def at_rate(stand: Stand, rate: int) -> Row:
         rate=rate,
         overrides=("linger.ms=0",),
     )
-    with stand.broker("os") as broker:
 
-        def pass_through(number: int) -> Sample:
-            with stand.topic(broker, f"latency-{number}") as topic:
-                return stand.librdkafka("latency", broker, topic, traffic)
+    def pass_through(number: int) -> Sample:
+        with stand.topic(broker, f"{key}-{number}") as topic:
+            return stand.librdkafka("latency", broker, topic, traffic)
 
-        (ours,) = stand.interleave(title, pass_through)
+    (ours,) = stand.interleave(title, pass_through)
     return Row(key, title, "p50_us", summarize(ours))

@@ -16,15 +16,16 @@ CONNECTIONS, DEPTH = 2, 2
 
 
 def run(stand: Stand) -> Iterator[Row]:
-    for partitions in (1, 8):
-        yield megabyte_batches(stand, partitions)
-    for case in CASES:
-        yield with_librdkafka(stand, case)
+    with stand.broker("os") as broker:
+        for partitions in (1, 8):
+            yield megabyte_batches(stand, broker, partitions)
+        for case in CASES:
+            yield with_librdkafka(stand, broker, case)
 
 
-def megabyte_batches(stand: Stand, partitions: int) -> Row:
+def megabyte_batches(stand: Stand, broker: Server, partitions: int) -> Row:
     spread = "1 partition" if partitions == 1 else f"{partitions} partitions"
-    title = f"produce 1 MB batches, {spread}"
+    key, title = f"produce/1MB/{partitions}p", f"produce 1 MB batches, {spread}"
     batch = megabyte()
     shape = Shape(
         count=stand.scale.bytes_per_run // len(batch),
@@ -36,26 +37,25 @@ def megabyte_batches(stand: Stand, partitions: int) -> Row:
     )
 
     def send(server: Server, number: int) -> Sample:
-        with stand.topic(server, f"produce-{number}", partitions) as topic:
+        with stand.topic(server, f"{key}-{number}", partitions) as topic:
             return stand.send(server, requests.produce(topic, batch, acks=1), shape)
 
-    with stand.broker("os") as broker, stand.floor("write") as floor:
+    with stand.floor("write") as floor:
         ours, bare = stand.interleave(title, lambda n: send(broker, n), lambda n: send(floor, n))
-    key = f"produce/1MB/{partitions}p"
     return Row(key, title, "mb_per_s", summarize(ours), summarize(bare), "uvloop + pwritev")
 
 
-def with_librdkafka(stand: Stand, case: Case) -> Row:
+def with_librdkafka(stand: Stand, broker: Server, case: Case) -> Row:
     key, title = f"produce/{case.name}", f"produce {case.title}"
     if stand.tools.rdkafka_load is None:
         return skipped(key, title, "mb_per_s", NOT_INSTALLED)
     traffic = case.traffic(stand.scale)
 
     def produce(server: Server, number: int) -> Sample:
-        with stand.topic(server, f"produce-{number}", case.partitions) as topic:
+        with stand.topic(server, f"{key}-{number}", case.partitions) as topic:
             return stand.librdkafka("produce", server, topic, traffic)
 
-    with stand.broker("os") as broker, stand.mock(case.partitions) as mock:
+    with stand.mock(case.partitions) as mock:
         ours, mocked = stand.interleave(
             title, lambda n: produce(broker, n), lambda n: produce(mock, n)
         )

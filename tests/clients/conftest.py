@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
-
-from harness.node import Node
+from tests.harness.node import Node
 
 _numbers = itertools.count(1)
 

@@ -20,8 +20,7 @@ from confluent_kafka.admin import (
     OffsetSpec,
     ResourceType,
 )
-
-from harness.node import Node
+from tests.harness.node import Node
 
 SECONDS_MAX = 10
 
@@ -55,9 +54,7 @@ def error_of(failure: pytest.ExceptionInfo[KafkaException]) -> str:
     return name
 
 
-def test_a_topic_is_created_with_its_partitions_and_configs(
-    admin: AdminClient, topic: str
-) -> None:
+def test_a_topic_is_created_with_its_partitions_and_configs(admin: AdminClient, topic: str) -> None:
     create(admin, topic, 4, retention_ms="3600000", cleanup_policy="compact")
     metadata = admin.list_topics(topic, timeout=SECONDS_MAX).topics[topic]
     assert metadata.error is None
@@ -136,9 +133,7 @@ def test_a_deleted_topic_is_gone_and_a_namesake_is_empty(
     assert end.offset == 0
 
 
-def test_the_cluster_and_a_topic_are_described(
-    node: Node, admin: AdminClient, topic: str
-) -> None:
+def test_the_cluster_and_a_topic_are_described(node: Node, admin: AdminClient, topic: str) -> None:
     from confluent_kafka import TopicCollection
 
     cluster = admin.describe_cluster().result(SECONDS_MAX)

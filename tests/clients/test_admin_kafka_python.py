@@ -13,8 +13,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka.structs import OffsetAndMetadata
-
-from harness.node import Node
+from tests.harness.node import Node
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +62,7 @@ def test_a_wrong_config_is_refused(python_admin: KafkaAdminClient, topic: str) -
 
 
 @pytest.mark.parametrize("incremental", [True, False])
-def test_configs_are_changed(
-    python_admin: KafkaAdminClient, topic: str, incremental: bool
-) -> None:
+def test_configs_are_changed(python_admin: KafkaAdminClient, topic: str, incremental: bool) -> None:
     python_admin.create_topics([NewTopic(topic, 1, 1, topic_configs={"segment.ms": "60000"})])
     change = ConfigResource(ConfigResourceType.TOPIC, topic, {"retention.ms": "1234"})
     result = python_admin.alter_configs([change], incremental=incremental)

@@ -8,10 +8,9 @@ from threading import Event, Thread
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-
-from harness.drivers import aio, confluent, python
-from harness.drivers.ledger import DeliveryLedger
-from harness.drivers.member import GroupMember
+from tests.harness.drivers import aio, confluent, python
+from tests.harness.drivers.ledger import DeliveryLedger
+from tests.harness.drivers.member import GroupMember
 
 PARTITIONS = 6
 SECONDS_MAX = 30.0
@@ -173,9 +172,7 @@ def test_a_static_member_restarts_without_a_rebalance(
     wait_until(balanced, "the restarted member is back")
     assert sorted(each.partition for each in leaves.assignment()) == kept
     assert rebalances == 0
-    (described,) = (
-        admin.describe_consumer_groups([group])[group].result(10) for _ in range(1)
-    )
+    (described,) = (admin.describe_consumer_groups([group])[group].result(10) for _ in range(1))
     assert {each.group_instance_id for each in described.members} == {"stays", "leaves"}
     stays.close()
     leaves.close()

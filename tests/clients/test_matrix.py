@@ -5,9 +5,8 @@ from types import ModuleType
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-
-from harness.drivers import aio, confluent, python
-from harness.drivers.message import Message
+from tests.harness.drivers import aio, confluent, python
+from tests.harness.drivers.message import Message
 
 DRIVERS = [
     pytest.param(driver, id=driver.NAME.replace("-", "_")) for driver in (confluent, aio, python)

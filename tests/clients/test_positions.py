@@ -10,9 +10,8 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
-
-from harness.drivers import confluent
-from harness.drivers.message import Message
+from tests.harness.drivers import confluent
+from tests.harness.drivers.message import Message
 
 SECONDS_MAX = 10.0
 RECORDS = 20
@@ -76,9 +75,7 @@ async def test_aiokafka_reads_from_start_end_and_time(
         await consumer.stop()
 
 
-def test_kafka_python_reads_from_start_end_and_time(
-    address: str, topic: str, base_ms: int
-) -> None:
+def test_kafka_python_reads_from_start_end_and_time(address: str, topic: str, base_ms: int) -> None:
     partition = PythonPartition(topic, 0)
     consumer = KafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
     try:

@@ -9,9 +9,8 @@ from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaProducer
 from kafka.errors import MessageSizeTooLargeError
-
-from harness.drivers import aio, confluent, python
-from harness.drivers.message import Message
+from tests.harness.drivers import aio, confluent, python
+from tests.harness.drivers.message import Message
 
 SECONDS_MAX = 10.0
 MESSAGE_BYTES_MAX = 1_048_588
@@ -143,9 +142,7 @@ def test_a_compacted_topic_refuses_records_without_a_key(
     assert error.code() == KafkaError.INVALID_RECORD
 
 
-def test_a_timestamp_too_far_ahead_is_refused(
-    address: str, admin: AdminClient, topic: str
-) -> None:
+def test_a_timestamp_too_far_ahead_is_refused(address: str, admin: AdminClient, topic: str) -> None:
     create(admin, topic)
     producer = Producer({"bootstrap.servers": address})
     errors: list[KafkaError | None] = []

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from harness.node import Node
+from tests.harness.node import Node
 
 SEED_VARIABLE = "DUOLOG_CRASH_SEED"
 

@@ -5,12 +5,12 @@ import random
 import time
 from threading import Thread
 
-from duolog.wire.kafka.apis import ApiKey
-from harness.load import NumberedLoad, check_numbered
-from harness.node import Node
-from harness.wire import Wire
-
 import pytest
+from tests.harness.load import NumberedLoad, check_numbered
+from tests.harness.node import Node
+from tests.harness.wire import Wire
+
+from duolog.wire.kafka.apis import ApiKey
 
 ROUNDS = int(os.environ.get("DUOLOG_CRASH_ROUNDS", "50"))
 ROUNDS_OF_COMMITS = max(8, ROUNDS // 6)

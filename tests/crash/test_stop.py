@@ -5,9 +5,9 @@ import subprocess
 import sys
 import time
 
-from harness.load import NumberedLoad, check_numbered
-from harness.node import Node
-from harness.wire import Wire, batch_of, produce_fields, request_frame
+from tests.harness.load import NumberedLoad, check_numbered
+from tests.harness.node import Node
+from tests.harness.wire import Wire, batch_of, produce_fields, request_frame
 
 PRODUCE_KEY, PRODUCE_VERSION = 0, 9
 
@@ -74,9 +74,11 @@ def test_a_second_node_on_the_same_directory_is_refused(node: Node) -> None:
 def test_a_stop_does_not_wait_for_idle_or_waiting_clients(node: Node) -> None:
     with Wire(node.kafka) as idle, Wire(node.kafka) as waiting:
         assert idle.create_topic("empty") == 0
-        from harness.wire import fetch_fields
+        from tests.harness.wire import fetch_fields
 
-        waiting.socket.sendall(request_frame(1, 12, fetch_fields("empty", 0, 0, wait_ms_max=60_000)))
+        waiting.socket.sendall(
+            request_frame(1, 12, fetch_fields("empty", 0, 0, wait_ms_max=60_000))
+        )
         time.sleep(0.1)
         started = time.monotonic()
         node.stop()

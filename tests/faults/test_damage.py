@@ -3,9 +3,8 @@
 import time
 
 import pytest
-
-from harness.node import Node
-from harness.stored import TOPIC, batch_positions, create, flip_bit, read_from, store
+from tests.harness.node import Node
+from tests.harness.stored import TOPIC, batch_positions, create, flip_bit, read_from, store
 
 CORRUPT_MESSAGE = 2
 SEGMENT_BYTES = 16 * 1024

@@ -5,9 +5,8 @@ import shutil
 from collections.abc import Callable
 
 import pytest
-
-from harness.node import Node
-from harness.stored import TOPIC, create, read_from, store
+from tests.harness.node import Node
+from tests.harness.stored import TOPIC, create, read_from, store
 
 
 def take_from_another_cluster(node: Node) -> None:
@@ -48,9 +47,7 @@ SPOILED: list[tuple[Callable[[Node], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("spoil", "reason"), SPOILED, ids=[spoil.__name__ for spoil, _ in SPOILED]
-)
+@pytest.mark.parametrize(("spoil", "reason"), SPOILED, ids=[spoil.__name__ for spoil, _ in SPOILED])
 def test_a_foreign_or_incomplete_directory_is_refused(
     node: Node, spoil: Callable[[Node], None], reason: str
 ) -> None:

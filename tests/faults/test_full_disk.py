@@ -3,9 +3,9 @@
 import time
 from pathlib import Path
 
-from harness.mounts import small_file_system
-from harness.node import Node
-from harness.wire import Wire, batch_of
+from tests.harness.mounts import small_file_system
+from tests.harness.node import Node
+from tests.harness.wire import Wire, batch_of
 
 STORAGE_ERROR = 56
 MIB = 1 << 20

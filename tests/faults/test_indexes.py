@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.harness.node import Node
+from tests.harness.stored import TOPIC, create, read_from, store
+from tests.harness.wire import Wire
 
 from duolog.wire.kafka.apis import ApiKey
-from harness.node import Node
-from harness.stored import TOPIC, create, read_from, store
-from harness.wire import Wire
 
 SEGMENT_BYTES = 16 * 1024
 RECORDS = 80

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from harness.load import NumberedLoad, check_numbered
-from harness.mounts import PowerCut
-from harness.node import Node
-from harness.wire import Wire
+from tests.harness.load import NumberedLoad, check_numbered
+from tests.harness.mounts import PowerCut
+from tests.harness.node import Node
+from tests.harness.wire import Wire
 
 IMAGE_BYTES = 512 << 20
 ROUNDS = int(os.environ.get("DUOLOG_POWER_CUTS", "5"))

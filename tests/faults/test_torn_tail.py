@@ -3,11 +3,11 @@
 import os
 
 import pytest
+from tests.harness.node import Node
+from tests.harness.stored import TOPIC, create, read_from, store
+from tests.harness.wire import batch_of
 
 from duolog.records.header import HEADER_BYTES
-from harness.node import Node
-from harness.stored import TOPIC, create, read_from, store
-from harness.wire import batch_of
 
 TORN = {
     "noise": os.urandom(500),

@@ -11,9 +11,9 @@ from threading import Event, Thread
 from types import TracebackType
 
 from confluent_kafka import KafkaError, Message, Producer
+from tests.harness.wire import Wire
 
 from duolog.records.iterator import iter_batches, iter_records
-from harness.wire import Wire
 
 FLUSH_SECONDS_MAX = 30.0
 OUTSTANDING_MAX = 600

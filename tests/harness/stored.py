@@ -3,10 +3,11 @@
 import os
 from pathlib import Path
 
+from tests.harness.node import Node
+from tests.harness.wire import Wire, batch_of
+
 from duolog.records.header import HEADER_BYTES
 from duolog.records.iterator import iter_batches, iter_records
-from harness.node import Node
-from harness.wire import Wire, batch_of
 
 RECORD_BYTES = 1_000
 DECOMPRESSED_BYTES_MAX = 1 << 24

@@ -98,17 +98,18 @@ class LocalFile:
 
 
 class LocalDirectory:
-    __slots__ = ("_path",)
+    """An open directory: it can be synced even after it was renamed out of the way."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
 
     def sync(self) -> None:
-        fd = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        os.fsync(self._fd)
+
+    def __del__(self) -> None:
+        os.close(self._fd)
 
 
 _Job = tuple[Sequence[Syncable], SyncDone, asyncio.AbstractEventLoop]
@@ -152,7 +153,8 @@ class LocalDisk:
         return LocalFile(os.open(absolute, flags, 0o640), path)
 
     def directory(self, path: str) -> Syncable:
-        return LocalDirectory(self._absolute(path))
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        return LocalDirectory(os.open(self._absolute(path), flags))
 
     def list_names(self, path: str) -> list[str]:
         try:

@@ -210,15 +210,17 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._transport.close()
 
     def _finish(self) -> None:
+        """End the connection once the client has had its answers, and time to read them."""
         self._queue.clear()
         limits = self._pool.limits
-        if not self._transport.can_write_eof():
-            self.deadline = self._pool.now + limits.write_seconds_max
-            self._transport.close()
-        elif not self._transport.is_closing():
+        is_sent = self._transport.get_write_buffer_size() == 0
+        wait = limits.linger_seconds_max if is_sent else limits.write_seconds_max
+        self.deadline = self._pool.now + wait
+        if self._transport.can_write_eof():
             # Closing with bytes unread would reset the connection, and the answer might be lost.
-            self.deadline = self._pool.now + limits.linger_seconds_max
             self._transport.write_eof()
+        else:
+            self._transport.close()
 
     def _arm(self) -> None:
         phase = self._reader.phase

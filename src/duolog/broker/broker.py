@@ -44,7 +44,7 @@ class Broker:
         self.producer_ids = producer_ids
         self.node_id = node_id
         self.cluster_id = cluster_id
-        self.rack: str | None = settings.get("node.rack")
+        self.rack: str | None = settings.get("node.rack") or None
         self.advertised: tuple[str, int] = ("", 0)
         """Where clients reach this node; known once the listener is bound."""
         self.routes: dict[tuple[str | bytes, int], Partition] = {}
@@ -160,6 +160,7 @@ class Broker:
         await self.flusher.drain()
         now_ms = self.clock.now_ms()
         for partition in self.partitions():
-            partition.snapshot_producers()
+            if partition.batches_since_snapshot and (write := partition.take_snapshot()):
+                await self.disk.offload(write)
             partition.log.close(now_ms)
         await self.storage.write_points(self.partitions())

@@ -7,6 +7,7 @@ changes a log happens here, on the event loop, where its owner is.
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeVar
 
 from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
@@ -20,6 +21,8 @@ has to replay at most, but for what arrived since the last checkpoint."""
 SNAPSHOTS_PER_CHECKPOINT_MAX = 64
 """Keeps a checkpoint short; the rest take their turn at the next one."""
 
+T = TypeVar("T")
+
 log = get_logger("housekeeping")
 
 
@@ -31,7 +34,7 @@ class Housekeeping:
         self._removals: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Until cancelled. A failure of any duty is raised: it is a bug or a broken disk."""
+        """Until cancelled."""
         settings = self._broker.settings
         async with asyncio.TaskGroup() as duties:
             for name, duty in (
@@ -53,8 +56,10 @@ class Housekeeping:
                 broker.flusher.request(partition)
             log_.checkpoint(now_ms)
             if partition.batches_since_snapshot >= SNAPSHOT_AFTER_BATCHES and snapshots:
-                snapshots -= 1
-                partition.snapshot_producers()
+                write = partition.take_snapshot()
+                if write is not None:
+                    snapshots -= 1
+                    await self._offload(partition, write)
         await broker.storage.write_points(tuple(broker.partitions()))
 
     async def expire(self) -> None:
@@ -82,8 +87,8 @@ class Housekeeping:
             plan = partition.log.plan_compaction(broker.clock.now_ms())
             if plan is None:
                 continue
-            result = await broker.disk.offload(plan.build)
-            if not self._is_live(partition):
+            result = await self._offload(partition, plan.build)
+            if result is None:
                 continue
             removed = partition.log.swap(result)
             log.info(
@@ -111,12 +116,8 @@ class Housekeeping:
             await asyncio.sleep(1)
 
     async def scrub_segment(self, partition: Partition, segment: Segment) -> None:
-        damaged = await self._broker.disk.offload(
-            partial(partition.log.verify_segment, segment)
-        )
-        if not damaged or not self._is_live(partition):
-            return
-        for each in partition.log.quarantine(damaged):
+        verify = partial(partition.log.verify_segment, segment)
+        for each in partition.log.quarantine(await self._offload(partition, verify) or []):
             self.quarantined += 1
             log.error(
                 "damaged batch quarantined",
@@ -126,6 +127,16 @@ class Housekeeping:
                 next_offset=each.next_offset,
                 reason=each.reason,
             )
+
+    async def _offload(self, partition: Partition, work: Callable[[], T]) -> T | None:
+        """The result of blocking work on the partition; None when it was deleted meanwhile."""
+        try:
+            result = await self._broker.disk.offload(work)
+        except OSError:
+            if self._is_live(partition):
+                raise
+            return None
+        return result if self._is_live(partition) else None
 
     def _is_live(self, partition: Partition) -> bool:
         routes = self._broker.routes
@@ -152,4 +163,8 @@ class Housekeeping:
 async def _every(seconds: float, duty: Callable[[], Awaitable[None]]) -> None:
     while True:
         await asyncio.sleep(seconds)
-        await duty()
+        try:
+            await duty()
+        except OSError as error:
+            # A full disk, mostly. No promise depends on a duty: it is tried again.
+            log.error("duty failed", duty=duty.__name__, error=str(error))

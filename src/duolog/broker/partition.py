@@ -7,6 +7,8 @@ one call; waiting for durability is a queue ordered by offset.
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -266,16 +268,18 @@ class Partition:
             self._waiting.popleft()[1].settle(failure)
         self._wake_readers()
 
-    def snapshot_producers(self) -> None:
-        """Write down the producers' state, so that a restart replays only what follows.
+    def take_snapshot(self) -> Callable[[], None] | None:
+        """The producers' state now, as work that writes it down and may be offloaded.
 
-        Only when nothing is staged and all is durable: a snapshot must not know more than
-        the log does after a crash.
+        None while something is not durable yet: a snapshot must not know more than the log
+        does after a crash.
         """
         offset = self.log.end_offset
-        if self.log.durable_offset == offset:
-            self.log.write_snapshot(PRODUCERS_SNAPSHOT, offset, self._producers.snapshot())
-            self.batches_since_snapshot = 0
+        if self.log.durable_offset < offset:
+            return None
+        self.batches_since_snapshot = 0
+        state = self._producers.snapshot()
+        return partial(self.log.write_snapshot, PRODUCERS_SNAPSHOT, offset, state)
 
     def expire_producers(self, before_ms: int) -> None:
         self._producers.expire(before_ms)

@@ -12,8 +12,9 @@ from duolog.config.topic import TopicConfig
 from duolog.log.marks import Marks
 from duolog.log.reader import LogReader
 from duolog.log.recovery import Recovered
-from duolog.log.runs import SEGMENT_OFFSETS_MAX, plan_runs
+from duolog.log.runs import plan_runs
 from duolog.log.segment import Segment
+from duolog.log.walk import SEGMENT_OFFSETS_MAX
 from duolog.model.errors import StorageFailed
 from duolog.ports.disk import Disk, Syncable
 from duolog.records.header import BatchHeader

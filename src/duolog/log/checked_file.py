@@ -2,7 +2,7 @@
 
 from crc32c import crc32c
 
-from duolog.ports.disk import Disk
+from duolog.ports.disk import Disk, File
 
 TEMPORARY_SUFFIX = ".tmp"
 _TAG = b"duolog1 "
@@ -11,16 +11,28 @@ _PREFIX_BYTES = len(_TAG) + 8 + 1
 
 def write_checked(disk: Disk, path: str, body: bytes) -> None:
     """Durable when it returns; a crash before that leaves the previous content."""
-    temporary = path + TEMPORARY_SUFFIX
-    file = disk.open(temporary, create=True)
-    try:
-        file.truncate(0)
-        file.pwritev([_TAG + b"%08x\n" % crc32c(body), body], 0)
-        file.sync()
-    finally:
-        file.close()
-    disk.rename(temporary, path)
+    file = _write_beside(disk, path, body)
+    file.sync()
+    file.close()
+    disk.rename(path + TEMPORARY_SUFFIX, path)
     disk.directory(parent_of(path)).sync()
+
+
+def write_checked_unsynced(disk: Disk, path: str, body: bytes) -> File:
+    """The file, which the caller syncs, and then its directory.
+
+    A crash before that may leave the previous content, the new one, or something damaged.
+    """
+    file = _write_beside(disk, path, body)
+    disk.rename(path + TEMPORARY_SUFFIX, path)
+    return file
+
+
+def _write_beside(disk: Disk, path: str, body: bytes) -> File:
+    file = disk.open(path + TEMPORARY_SUFFIX, create=True)
+    file.truncate(0)
+    file.pwritev([_TAG + b"%08x\n" % crc32c(body), body], 0)
+    return file
 
 
 def read_checked(disk: Disk, path: str) -> bytes | None:
@@ -29,10 +41,8 @@ def read_checked(disk: Disk, path: str) -> bytes | None:
         file = disk.open(path)
     except FileNotFoundError:
         return None
-    try:
-        data = file.pread(file.size(), 0)
-    finally:
-        file.close()
+    data = file.pread(file.size(), 0)
+    file.close()
     body = data[_PREFIX_BYTES:]
     if data[:_PREFIX_BYTES] != _TAG + b"%08x\n" % crc32c(body):
         return None

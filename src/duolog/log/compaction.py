@@ -13,8 +13,8 @@ from duolog.log.batch_filter import BatchFilter
 from duolog.log.checked_batches import read_checked_batches
 from duolog.log.cleaned_segment import CleanedSegment, CleanedWriter
 from duolog.log.key_map import KeyMap
-from duolog.log.runs import SEGMENT_OFFSETS_MAX
 from duolog.log.segment import Segment
+from duolog.log.walk import SEGMENT_OFFSETS_MAX
 from duolog.model.errors import CorruptBatch, Refusal
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
 from duolog.ports.disk import Disk

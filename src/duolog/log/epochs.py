@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from duolog.log.checked_file import read_checked, write_checked
-from duolog.ports.disk import Disk
+from duolog.log.checked_file import read_checked, write_checked_unsynced
+from duolog.ports.disk import Disk, File
 from duolog.records.header import BatchHeader
 
 EPOCHS_FILE = "leader-epochs"
@@ -98,5 +98,11 @@ def read_epochs(disk: Disk, directory: str) -> EpochHistory | None:
         return None
 
 
-def write_epochs(disk: Disk, directory: str, history: EpochHistory) -> None:
-    write_checked(disk, f"{directory}/{EPOCHS_FILE}", msgspec.json.encode(history.entries))
+def write_epochs(disk: Disk, directory: str, history: EpochHistory) -> File:
+    """Not durable before the returned file, and the directory, are synced.
+
+    That is soon enough with the first batch of a new epoch: without the batch nobody misses
+    the epoch, and a history that a crash has damaged is made again from the batches.
+    """
+    body = msgspec.json.encode(history.entries)
+    return write_checked_unsynced(disk, f"{directory}/{EPOCHS_FILE}", body)

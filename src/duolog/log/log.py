@@ -139,9 +139,10 @@ class Log(Appender):
             segment.release()
 
     def assign_epoch(self, epoch: int) -> None:
-        """A leader begins at the present end. Durable when it returns."""
+        """A leader begins at the present end. Durable with the next sync."""
         if self.epochs.assign(epoch, self.end_offset):
-            write_epochs(self._disk, self._path, self.epochs)
+            self._unsynced.append(write_epochs(self._disk, self._path, self.epochs))
+            self._directory_changed = True
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """As Kafka's OffsetForLeaderEpoch: the epoch found, and where it ended."""
@@ -216,8 +217,9 @@ class Log(Appender):
         self._reader.forget()
         self._set_active(segment)
         self.epochs.truncate_end(self.end_offset)
-        write_epochs(self._disk, self._path, self.epochs)
+        write_epochs(self._disk, self._path, self.epochs).sync()
         self._snapshots.remove_above(self.end_offset)
+        # Its sync of the directory also makes durable what was renamed and removed here.
         write_quarantine(self._disk, self._path, self.damaged)
 
     def _write_marks(self, marks: Marks) -> None:

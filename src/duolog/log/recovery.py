@@ -126,9 +126,7 @@ class Recovery:
         for segment in segments:
             segment.remove()
         interval = self._interval_bytes
-        fresh = Segment.create(self._disk, self._directory, start_offset, interval)
-        self._disk.directory(self._directory).sync()
-        return [fresh]
+        return [Segment.create(self._disk, self._directory, start_offset, interval)]
 
     def _settle_damage(self, segments: list[Segment], known: list[DamagedRange]) -> None:
         sizes = {segment.base_offset: segment.size for segment in segments}

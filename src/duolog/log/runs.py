@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from duolog.log.segment import Segment
+from duolog.log.walk import SEGMENT_OFFSETS_MAX
 from duolog.records.header import BatchHeader
-
-SEGMENT_OFFSETS_MAX = (1 << 31) - 1
-"""Offsets that one segment may span: its index holds them in 32 bits."""
 
 
 class Run(NamedTuple):

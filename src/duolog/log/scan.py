@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from crc32c import crc32c
 
 from duolog.log.quarantine import DamagedRange
-from duolog.log.walk import is_plausible
+from duolog.log.walk import SEGMENT_OFFSETS_MAX, is_plausible
 from duolog.ports.disk import File
 from duolog.records.header import (
     CRC_FROM,
@@ -36,7 +36,8 @@ class Scanner:
         self._file = file
         self._segment_base = segment_base
         self._end = end
-        self._offset_limit = offset_limit
+        self._is_sealed = offset_limit is not None
+        self._offset_limit = offset_limit or segment_base + SEGMENT_OFFSETS_MAX
         """Where the next segment begins, which no batch of this one reaches beyond."""
         self._window = b""
         self._window_at = 0
@@ -49,19 +50,29 @@ class Scanner:
         """
         while position < self._end:
             header = self._intact_at(position, offset)
-            if header is not None:
+            if header is not None and not self._is_misnumbered(position, header, offset):
                 yield position, header
                 position += header.size
                 offset = header.next_offset
                 continue
             resumed = self._resume_after(position, offset)
             if resumed is None:
-                limit = offset if self._offset_limit is None else self._offset_limit
-                yield self._damage(position, self._end, offset, limit)
+                next_offset = self._offset_limit if self._is_sealed else offset
+                yield self._damage(position, self._end, offset, next_offset)
                 return
             resumed_at, following = resumed
             yield self._damage(position, resumed_at, offset, following.base_offset)
             position, offset = resumed_at, following.base_offset
+
+    def _is_misnumbered(self, position: int, header: BatchHeader, offset: int) -> bool:
+        """Whether an offset that leaves a gap, which compaction may, is a damaged one.
+
+        The checksum does not cover it; the batch that follows gives it away.
+        """
+        if header.base_offset == offset:
+            return False
+        following = self._intact_at(position + header.size, offset)
+        return following is not None and following.base_offset < header.next_offset
 
     def _damage(self, position: int, end: int, first_offset: int, next_offset: int) -> DamagedRange:
         return DamagedRange(
@@ -105,7 +116,7 @@ class Scanner:
         header = read_header(data)
         if not is_plausible(header, self._end - position) or header.base_offset < offset:
             return None
-        if self._offset_limit is not None and header.next_offset > self._offset_limit:
+        if header.next_offset > self._offset_limit:
             return None
         return header if self._checksum_at(position, header.size) == header.crc else None
 

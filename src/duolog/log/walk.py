@@ -15,6 +15,9 @@ from duolog.records.header import (
 WINDOW_BYTES = 64 * 1024
 """Read at once: small batches lie many to a window, large ones are hopped over."""
 
+SEGMENT_OFFSETS_MAX = (1 << 31) - 1
+"""Offsets that one segment may span: its index holds them in 32 bits."""
+
 BATCH_LENGTH_MIN = HEADER_BYTES - LENGTH_PREFIX_BYTES
 
 NO_DAMAGE: Mapping[int, int] = {}

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
-
-from harness.drivers.member import HEARTBEAT_MS, RECORDS_PER_COMMIT, SESSION_MS, GroupMember
-from harness.drivers.message import Message, Seen
+from tests.harness.drivers.member import HEARTBEAT_MS, RECORDS_PER_COMMIT, SESSION_MS, GroupMember
+from tests.harness.drivers.message import Message, Seen
 
 NAME = "aiokafka"
 SECONDS_MAX = 15.0
@@ -63,9 +62,7 @@ async def _read(address: str, topic: str, count: int, isolation: str) -> list[Se
     await consumer.start()
     try:
         consumer.assign([TopicPartition(topic, 0)])
-        return [
-            _seen(await asyncio.wait_for(consumer.getone(), SECONDS_MAX)) for _ in range(count)
-        ]
+        return [_seen(await asyncio.wait_for(consumer.getone(), SECONDS_MAX)) for _ in range(count)]
     finally:
         await consumer.stop()
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-
-from harness.drivers.member import HEARTBEAT_MS, RECORDS_PER_COMMIT, SESSION_MS, GroupMember
-from harness.drivers.message import Message, Seen
+from tests.harness.drivers.member import HEARTBEAT_MS, RECORDS_PER_COMMIT, SESSION_MS, GroupMember
+from tests.harness.drivers.message import Message, Seen
 
 NAME = "confluent-kafka"
 SECONDS_MAX = 15.0

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from threading import Event, Thread
 
-from harness.drivers.ledger import DeliveryLedger
+from tests.harness.drivers.ledger import DeliveryLedger
 
 LEAVE_SECONDS_MAX = 15.0
 SESSION_MS = 6_000

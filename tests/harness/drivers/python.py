@@ -6,9 +6,8 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.structs import OffsetAndMetadata
-
-from harness.drivers.member import HEARTBEAT_MS, RECORDS_PER_COMMIT, SESSION_MS, GroupMember
-from harness.drivers.message import Message, Seen
+from tests.harness.drivers.member import HEARTBEAT_MS, RECORDS_PER_COMMIT, SESSION_MS, GroupMember
+from tests.harness.drivers.message import Message, Seen
 
 NAME = "kafka-python"
 SECONDS_MAX = 15.0

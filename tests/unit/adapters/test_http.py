@@ -215,6 +215,20 @@ async def test_a_client_that_reads_nothing_is_closed() -> None:
         writer.close()
 
 
+async def test_a_last_answer_is_not_cut_off_because_its_client_is_slow() -> None:
+    def large(request: Request) -> Response:
+        return Response(200, (), b"x" * 20_000_000)
+
+    async with serving(large, linger_seconds_max=0.05) as server:
+        reader, writer = await connect(server)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        await asyncio.sleep(0.3)
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
+        assert (await read_answer(reader))[1] == b"x" * 20_000_000
+        writer.close()
+
+
 async def test_a_request_is_not_timed_out_while_its_handler_waits() -> None:
     async def wait(request: Request) -> Response:
         await asyncio.sleep(0.3)

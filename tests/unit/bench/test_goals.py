@@ -34,6 +34,15 @@ def test_what_a_run_left_out_is_neither_passed_nor_failed() -> None:
     assert len(judge(rows)) == len(GOALS)
 
 
+def test_a_small_backlog_says_nothing_about_a_large_one() -> None:
+    def passed(stored_gb: float) -> set[bool | None]:
+        started = row("backlog/start", Figures(seconds=1.0, stored_gb=stored_gb))
+        return {verdict.passed for verdict in judge([started])}
+
+    assert passed(stored_gb=1.0) == {None}
+    assert passed(stored_gb=10.1) == {None, True}
+
+
 def test_a_missing_floor_judges_nothing() -> None:
     measured = row("produce/1MB/1p", Figures(cpu_ms_per_mb=0.6))
     assert {verdict.passed for verdict in judge([measured])} == {None}

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from bench.samples import Sample, summarize
 
@@ -15,7 +17,15 @@ def test_figures_are_amounts_over_time() -> None:
 def test_one_disturbed_run_moves_no_figure() -> None:
     calm = [Sample(1.0, 0.5, requests=100, p99_us=90.0) for _ in range(4)]
     disturbed = Sample(30.0, 9.0, requests=100, p99_us=9_000.0)
-    assert summarize([*calm, disturbed]) == summarize(calm)
+    moved, still = summarize([*calm, disturbed]), summarize(calm)
+    assert moved.spread != still.spread
+    assert replace(moved, spread=None) == replace(still, spread=None)
+
+
+def test_the_spread_tells_calm_runs_from_noisy_ones() -> None:
+    noisy = summarize([Sample(seconds, 0.5, requests=100) for seconds in (1.0, 1.5, 2.0)])
+    assert noisy.spread == pytest.approx(1 / 3)
+    assert summarize([Sample(1.0, 0.5, requests=100)] * 3).spread == 0
 
 
 def test_what_was_not_measured_has_no_figure() -> None:

@@ -3,12 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
+from tests.fakes.disk import FakeDisk
+
 from duolog.config.topic import TopicConfig
 from duolog.log.log import Log
 from duolog.records.builder import build_batch
 from duolog.records.header import read_header
 from duolog.records.record import Record
-from tests.fakes.disk import FakeDisk
 
 PATH = "orders-0"
 NOW_MS = 1_700_000_000_000
@@ -58,11 +59,12 @@ def fill(log: Log, count: int, *, size: int = 40, now_ms: int = NOW_MS) -> list[
     return stored
 
 
-def contents(log: Log, *, bytes_max: int = 1 << 20) -> list[bytes]:
+def contents(log: Log, *, bytes_max: int = 1 << 20, end_offset: int | None = None) -> list[bytes]:
     """Every batch that can be read, from the start to the end."""
     found: list[bytes] = []
     offset = log.start_offset
-    while (part := log.read(offset, bytes_max, log.end_offset)) is not None:
+    end_offset = log.end_offset if end_offset is None else end_offset
+    while (part := log.read(offset, bytes_max, end_offset)) is not None:
         data = part.file.pread(part.length, part.position)
         assert len(data) == part.length
         while data:

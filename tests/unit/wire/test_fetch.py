@@ -167,13 +167,30 @@ def test_unknown_tagged_fields_are_skipped() -> None:
 
 def test_a_cluster_id_that_does_not_fill_its_field_is_malformed() -> None:
     head = bytes(25) + b"\x01\x01\x01"
-    for cluster_id, fills in ((b"\x03\x03ab", True), (b"\x04\x03abc", False), (b"\x01\x00", True)):
+    for cluster_id, fills in (
+        (b"\x03\x03ab", True),
+        (b"\x04\x03abc", False),
+        (b"\x01\x00", True),
+        (b"\x02\x00a", False),
+    ):
         body = memoryview(head + b"\x01\x00" + cluster_id)
         if fills:
             fetch.parse_request(12, body, 0, len(body))
         else:
             with pytest.raises(MalformedRequest):
                 fetch.parse_request(12, body, 0, len(body))
+
+
+def test_a_null_rack_or_topic_is_malformed() -> None:
+    legacy, compact = bytes(25), bytes(25)
+    for version, body in (
+        (11, legacy + bytes(8) + b"\xff\xff"),
+        (11, legacy + b"\0\0\0\1\xff\xff" + bytes(10)),
+        (12, compact + b"\x01\x01\x00\x00"),
+        (12, compact + b"\x02\x00\x01\x00\x01\x01\x00"),
+    ):
+        with pytest.raises(MalformedRequest, match=r"null|negative"):
+            fetch.parse_request(version, memoryview(body), 0, len(body))
 
 
 def test_more_partitions_than_the_limit_are_malformed_although_they_fit() -> None:

@@ -98,6 +98,12 @@ def test_a_count_of_two_billion_is_refused_before_anything_is_allocated() -> Non
         decode_request(ApiKey.CREATE_TOPICS, 2, memoryview(b"\x7f\xff\xff\xff"))
 
 
+@pytest.mark.parametrize("count", [b"\xff\xff\xff\xff", b"\xff\xff\xff\xfe", b"\x80\0\0\0"])
+def test_an_array_that_must_not_be_null_is_malformed_when_it_is(count: bytes) -> None:
+    with pytest.raises(MalformedRequest):
+        decode_request(ApiKey.DESCRIBE_GROUPS, 0, memoryview(count))
+
+
 def test_more_items_than_the_limit_are_refused_although_they_fit() -> None:
     groups = ["g"] * (ARRAY_ITEMS_MAX + 1)
     body = encode_request(ApiKey.DESCRIBE_GROUPS, 5, {"groups": groups})

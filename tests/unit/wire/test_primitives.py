@@ -8,9 +8,11 @@ from kio.serial.writers import write_unsigned_varint
 from duolog.model.limits import ARRAY_ITEMS_MAX
 from duolog.wire.kafka.errors import MalformedRequest
 from duolog.wire.kafka.primitives import (
+    TAGS_PER_STRUCT_MAX,
     TEXTS_REMEMBERED_MAX,
     _texts,
     check_count,
+    read_tags,
     read_text,
     read_uvarint,
     uvarint,
@@ -60,3 +62,13 @@ def test_an_impossible_count_is_malformed(
 ) -> None:
     with pytest.raises(MalformedRequest):
         check_count(count, item_bytes_min, bytes_left, items)
+
+
+def test_tagged_fields_are_read_by_tag_and_their_number_is_bounded() -> None:
+    fields = b"\x05\x03abc\x90\x4e\x00"
+    tags, position = read_tags(memoryview(b"\x02" + fields), 0, 1 + len(fields))
+    assert {tag: bytes(data) for tag, data in tags.items()} == {5: b"abc", 10_000: b""}
+    assert position == 1 + len(fields)
+    flood = bytes((TAGS_PER_STRUCT_MAX + 1,)) + b"\x05\x00" * (TAGS_PER_STRUCT_MAX + 1)
+    with pytest.raises(MalformedRequest):
+        read_tags(memoryview(flood), 0, len(flood))

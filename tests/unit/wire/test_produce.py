@@ -109,6 +109,20 @@ def test_unknown_tagged_fields_are_skipped() -> None:
     assert topics == [("t", [(7, b"abc")])]
 
 
+def test_a_padded_length_means_what_a_short_one_means() -> None:
+    """Zero in two bytes is still null, and never moves the parser backwards."""
+    head = b"\x80\0" + b"\xff\xff" + b"\0\0\0\1" + b"\x82\0"
+    for name, accepted in ((b"\x82\0t", True), (b"\x80\0", False), (b"\0", False)):
+        body = memoryview(head + name + b"\x82\0" + b"\0\0\0\7\x80\0\0" + b"\0\0")
+        if accepted:
+            request = produce.parse_request(9, body, 0, len(body))
+            assert request.transactional_id is None
+            assert request.topics == [("t", [(7, None)])]
+        else:
+            with pytest.raises(MalformedRequest, match="null"):
+                produce.parse_request(9, body, 0, len(body))
+
+
 def test_more_partitions_than_the_limit_are_malformed_although_they_fit() -> None:
     row = b"\0\0\0\0\xff\xff\xff\xff"
     half = ARRAY_ITEMS_MAX // 2
@@ -121,6 +135,21 @@ def test_more_partitions_than_the_limit_are_malformed_although_they_fit() -> Non
         else:
             with pytest.raises(MalformedRequest, match="too many"):
                 produce.parse_request(3, body, 0, len(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xff\xfe\0\1\0\0\0\0\0\0\0\0",
+        b"\xff\xff\0\1\0\0\0\0\0\0\0\1\xff\xff\0\0\0\0",
+        b"\xff\xff\0\1\0\0\0\0\0\0\0\1\0\1t\xff\xff\xff\xff",
+        b"\xff\xff\0\1\0\0\0\0\0\0\0\1\0\1t\0\0\0\1\0\0\0\0\xff\xff\xff\xfe",
+    ],
+    ids=["transactional id", "topic name", "partitions", "records"],
+)
+def test_a_negative_length_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedRequest):
+        produce.parse_request(3, memoryview(body), 0, len(body))
 
 
 def test_a_null_topic_list_is_malformed() -> None:

@@ -4,14 +4,14 @@ The decisions are in core/groups/group.py. Here are only the things that a decis
 have: the clock, the requests that wait, the timer, and the writes.
 """
 
-import asyncio
-import itertools
 import uuid
 from collections.abc import Callable, Collection, Container, Iterable
 from typing import assert_never
 
+from duolog.broker.groups.alarm import Alarm
 from duolog.broker.groups.deadlines import Deadlines
 from duolog.broker.groups.offset_store import OffsetStore
+from duolog.broker.groups.parking import Parking
 from duolog.broker.groups.writer import GroupWriter
 from duolog.core.groups.formats import UnreadableRecord, decode
 from duolog.core.groups.group import Group
@@ -69,10 +69,8 @@ class GroupCoordinator:
         self._writer = GroupWriter(store, self, settings.writes_queued_max)
         self._deadlines = Deadlines()
         self._expiry_due_ms = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_due_ms = 0
-        self._tickets = itertools.count(1)
-        self._parked: dict[Ticket, asyncio.Future[Reply]] = {}
+        self._alarm = Alarm(clock, self.tick)
+        self._parking = Parking()
         self._closed: Refusal | None = CoordinatorLoading("the groups are being read")
 
     async def start(self, topics: Container[str]) -> None:
@@ -94,22 +92,20 @@ class GroupCoordinator:
         self._expiry_due_ms = now.monotonic_ms + self._settings.offsets_retention_check_interval_ms
         for group in list(self._groups.values()):
             group.loaded(now)
-            self._perform(group, [])
+            self._settle(group)
         committed = {at.topic for group in self._groups.values() for at in group.ledger.offsets}
         for topic in sorted(committed):
             if topic not in topics:
                 await self.topic_deleted(topic)
-        self._set_timer()
+        self._set_alarm()
         log.info("groups read", groups=len(self._groups))
 
     async def stop(self) -> None:
-        """Turn away those who wait, and let the writes under way end."""
+        """Let the writes under way end, then turn away those who wait for something else."""
         self._closed = CoordinatorNotAvailable("the coordinator is shutting down")
-        if self._timer is not None:
-            self._timer.cancel()
-        for ticket in list(self._parked):
-            self._answer(Answer(ticket, self._closed))
+        self._alarm.cancel()
         await self._writer.settled()
+        self._parking.refuse_all(self._closed)
 
     def fresh_member_id(self, client_id: str, instance_id: str | None) -> str:
         """Starts with what an operator knows the member by, as Kafka's do."""
@@ -118,7 +114,7 @@ class GroupCoordinator:
 
     async def join(self, group_id: str, request: JoinRequest) -> JoinReply:
         _check_managed(group_id)
-        group = self._find(group_id)
+        group = self.find(group_id)
         if group is None:
             if request.member_id != UNKNOWN_MEMBER_ID:
                 raise UnknownMember(f"there is no group {group_id}")
@@ -139,7 +135,7 @@ class GroupCoordinator:
     def leave(self, group_id: str, leaving: list[MemberIdentity]) -> list[Refusal | None]:
         """One result for each who wants to leave."""
         _check_managed(group_id)
-        group = self._find(group_id)
+        group = self.find(group_id)
         if group is None:
             return [UnknownMember(f"there is no group {group_id}") for _ in leaving]
         results, effects = group.leave(leaving, self._now())
@@ -148,7 +144,7 @@ class GroupCoordinator:
 
     async def commit(self, group_id: str, request: CommitRequest) -> Outcome:
         """Returns once the offsets are durable; tells which of them were refused."""
-        group = self._find(group_id)
+        group = self.find(group_id)
         self._writer.check_room(self._partition_of(group_id))
         if group is None:
             if request.generation > NO_GENERATION:
@@ -180,10 +176,11 @@ class GroupCoordinator:
 
     def find(self, group_id: str) -> Group | None:
         """To read; only the coordinator tells a group anything."""
-        return self._find(group_id)
+        self._check_open()
+        return self._groups.get(group_id)
 
     def get(self, group_id: str) -> Group:
-        group = self._find(group_id)
+        group = self.find(group_id)
         if group is None:
             raise GroupIdNotFound(f"there is no group {group_id}")
         return group
@@ -194,8 +191,7 @@ class GroupCoordinator:
         return self._groups.values()
 
     def tick(self) -> None:
-        """Do what is due. The timer calls this, a little late at most."""
-        self._timer = None
+        """Do what is due. The alarm calls this."""
         now = self._now()
         for group_id in list(self._deadlines.take_due(now.monotonic_ms)):
             group = self._groups[group_id]
@@ -205,7 +201,7 @@ class GroupCoordinator:
             self._expiry_due_ms = now.monotonic_ms + interval_ms
             for group in list(self._groups.values()):
                 self._perform(group, group.expire(now))
-        self._set_timer()
+        self._set_alarm()
 
     def written(self, group_id: str, write: Write) -> None:
         group = self._groups[group_id]
@@ -216,19 +212,15 @@ class GroupCoordinator:
         self._perform(group, group.write_failed(write, self._now()))
 
     async def _ask(self, group: Group, decide: Callable[[Ticket], list[Effect]]) -> Reply:
-        """The group's answer, whenever it comes. Whoever gives up waiting is not answered."""
-        ticket = Ticket(next(self._tickets))
-        parked: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._parked[ticket] = parked
-        try:
-            effects: list[Effect] = []
+        """The group's answer, whenever it comes."""
+        with self._parking.ticket() as (ticket, answered):
             try:
                 effects = decide(ticket)
-            finally:
-                self._perform(group, effects)
-            reply = await parked
-        finally:
-            del self._parked[ticket]
+            except Refusal:
+                self._settle(group)
+                raise
+            self._perform(group, effects)
+            reply = await answered
         if isinstance(reply, Refusal):
             raise reply
         return reply
@@ -237,11 +229,15 @@ class GroupCoordinator:
         for effect in effects:
             match effect:
                 case Answer():
-                    self._answer(effect)
+                    self._parking.answer(effect)
                 case Write():
                     self._writer.submit(self._partition_of(group.id), group.id, effect)
                 case _:
                     assert_never(effect)
+        self._settle(group)
+
+    def _settle(self, group: Group) -> None:
+        """After each event: forget the group if nothing is left of it, else see to its time."""
         if group.is_forgettable:
             del self._groups[group.id]
             self._deadlines.clear(group.id)
@@ -249,38 +245,22 @@ class GroupCoordinator:
         deadline_ms = group.next_deadline_ms()
         if deadline_ms is not None:
             self._deadlines.set(group.id, deadline_ms)
-            self._set_timer()
+            self._set_alarm()
 
-    def _answer(self, answer: Answer) -> None:
-        parked = self._parked.get(answer.ticket)
-        if parked is not None and not parked.done():
-            parked.set_result(answer.reply)
-
-    def _set_timer(self) -> None:
-        """One timer, at the earliest of all deadlines."""
-        if self._closed is not None:
-            return
-        first_ms = self._deadlines.first_ms()
-        due_ms = self._expiry_due_ms if first_ms is None else min(first_ms, self._expiry_due_ms)
-        if self._timer is not None:
-            if self._timer_due_ms <= due_ms:
-                return
-            self._timer.cancel()
-        delay_s = max(0, due_ms - self._clock.monotonic_ms()) / 1000
-        self._timer_due_ms = due_ms
-        self._timer = asyncio.get_running_loop().call_later(delay_s, self.tick)
+    def _set_alarm(self) -> None:
+        if self._closed is None:
+            first_ms = self._deadlines.first_ms()
+            self._alarm.set(
+                self._expiry_due_ms if first_ms is None else min(first_ms, self._expiry_due_ms)
+            )
 
     def _check_open(self) -> None:
         if self._closed is not None:
             raise self._closed
 
-    def _find(self, group_id: str) -> Group | None:
-        self._check_open()
-        return self._groups.get(group_id)
-
     def _find_managed(self, group_id: str) -> Group:
         _check_managed(group_id)
-        group = self._find(group_id)
+        group = self.find(group_id)
         if group is None:
             raise UnknownMember(f"there is no group {group_id}")
         return group

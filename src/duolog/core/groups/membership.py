@@ -6,6 +6,7 @@ from it for the group is in rebalance.py.
 
 from typing import NoReturn
 
+from duolog.core.groups.bounds import check_assignments, check_group_bytes, check_join
 from duolog.core.groups.messages import (
     NO_GENERATION,
     UNKNOWN_MEMBER_ID,
@@ -28,14 +29,11 @@ from duolog.model.errors import (
     GroupMaxSizeReached,
     IllegalGeneration,
     InconsistentGroupProtocol,
-    InvalidRequest,
-    InvalidSessionTimeout,
     MemberIdRequired,
     RebalanceInProgress,
     Refusal,
     UnknownMember,
 )
-from duolog.model.limits import GROUP_TEXT_BYTES_MAX
 
 
 class Membership:
@@ -45,13 +43,13 @@ class Membership:
 
     def join(self, request: JoinRequest, ticket: Ticket, now: Moment) -> list[Effect]:
         roster = self._rebalance.roster
-        self._check_bounds(request)
+        check_join(request, self._settings)
         if not self._has_room_for(request.member_id):
             refusal = Answer(ticket, GroupMaxSizeReached("the group has its most members"))
             if request.member_id in roster:
                 return [refusal, *self._rebalance.remove([request.member_id], now)]
             return [refusal]
-        self._check_group_bytes(request)
+        check_group_bytes(roster, request, self._settings)
         if not roster.can_join_with(request.protocol_type, request.protocols):
             raise InconsistentGroupProtocol("no protocol that all members of the group know")
         if request.member_id == UNKNOWN_MEMBER_ID:
@@ -79,11 +77,11 @@ class Membership:
             return [Answer(ticket, rebalance.sync_reply(member))]
         is_leader = member.id == roster.leader
         if is_leader:
-            self._check_assignments(request)
+            check_assignments(request.assignments, self._settings)
         rebalance.synced(member.id)
         effects = self._answer_older(roster.syncs.pop(member.id, None))
         roster.syncs[member.id] = ticket
-        return effects + (rebalance.assign(dict(request.assignments), now) if is_leader else [])
+        return effects + (rebalance.assign(request.assignments, now) if is_leader else [])
 
     def heartbeat(self, who: MemberIdentity, generation: int, now: Moment) -> None:
         """Also keeps a member that is told to join again: it has up to its time-out to do so."""
@@ -254,46 +252,6 @@ class Membership:
                 return member_id in roster or len(roster) < size_max
             case _:
                 return True
-
-    def _check_bounds(self, request: JoinRequest) -> None:
-        settings = self._settings
-        if not (
-            settings.session_timeout_ms_min
-            <= request.session_timeout_ms
-            <= settings.session_timeout_ms_max
-        ):
-            raise InvalidSessionTimeout(
-                f"the session time-out has to be between {settings.session_timeout_ms_min} "
-                f"and {settings.session_timeout_ms_max} ms"
-            )
-        texts = [request.instance_id or "", request.protocol_type, request.client_host]
-        texts += (each.name for each in request.protocols)
-        if any(len(each.encode()) > GROUP_TEXT_BYTES_MAX for each in texts):
-            raise InvalidRequest(f"a name in a group has at most {GROUP_TEXT_BYTES_MAX} bytes")
-        if request.metadata_bytes > settings.member_bytes_max:
-            raise InvalidRequest(
-                f"a member brings at most {settings.member_bytes_max} bytes of metadata"
-            )
-
-    def _check_group_bytes(self, request: JoinRequest) -> None:
-        roster = self._rebalance.roster
-        present = roster.members.get(
-            (request.instance_id and roster.member_of(request.instance_id)) or request.member_id
-        )
-        others_bytes = roster.size_bytes - (present.size_bytes if present else 0)
-        if others_bytes + request.size_bytes > self._settings.group_bytes_max:
-            raise GroupMaxSizeReached("what the group's members bring is too large together")
-
-    def _check_assignments(self, request: SyncRequest) -> None:
-        sizes = [len(each) for each in request.assignments.values()]
-        if max(sizes, default=0) > self._settings.member_bytes_max:
-            raise InvalidRequest(
-                f"an assignment has at most {self._settings.member_bytes_max} bytes"
-            )
-        if sum(sizes) > self._settings.group_bytes_max:
-            raise InvalidRequest(
-                f"a group's assignments have at most {self._settings.group_bytes_max} bytes"
-            )
 
     def _check_generation(self, generation: int) -> None:
         if generation != self._rebalance.generation:

@@ -4,15 +4,10 @@ Knows nothing of single requests and their checks, which are in membership.py. T
 deadlines: the caller asks `next_deadline_ms` and calls `tick` then, or earlier.
 """
 
-from duolog.core.groups.ledger import GroupMetadata, MetadataChanged, RecordedMember
-from duolog.core.groups.messages import (
-    Answer,
-    Effect,
-    JoinedMember,
-    JoinReply,
-    SyncReply,
-    Write,
-)
+from collections.abc import Mapping
+
+from duolog.core.groups.ledger import GroupMetadata, MetadataChanged
+from duolog.core.groups.messages import Answer, Effect, JoinReply, SyncReply, Write
 from duolog.core.groups.roster import Member, Roster
 from duolog.core.groups.settings import GroupSettings
 from duolog.core.groups.state import GroupState, Moment
@@ -127,7 +122,7 @@ class Rebalance:
         if not self._unsynced:
             self._sync_deadline_ms = None
 
-    def assign(self, assignments: dict[str, bytes], now: Moment) -> list[Effect]:
+    def assign(self, assignments: Mapping[str, bytes], now: Moment) -> list[Effect]:
         """Store what the leader decided. It takes effect, and is told, once it is durable."""
         assert self.state is GroupState.COMPLETING_REBALANCE
         if self._storing:
@@ -155,7 +150,9 @@ class Rebalance:
         self.roster.syncs.clear()
         return effects
 
-    def record(self, now: Moment, assignments: dict[str, bytes] | None = None) -> MetadataChanged:
+    def record(
+        self, now: Moment, assignments: Mapping[str, bytes] | None = None
+    ) -> MetadataChanged:
         """The group as it is to be remembered; with new assignments, or the ones it has."""
         return MetadataChanged(
             self._group_id,
@@ -165,23 +162,7 @@ class Rebalance:
                 protocol=self.protocol,
                 leader=self.roster.leader,
                 state_timestamp_ms=now.wall_ms if self.since_ms is None else self.since_ms,
-                members=tuple(
-                    RecordedMember(
-                        id=member.id,
-                        instance_id=member.instance_id,
-                        client_id=member.client_id,
-                        client_host=member.client_host,
-                        rebalance_timeout_ms=member.rebalance_timeout_ms,
-                        session_timeout_ms=member.session_timeout_ms,
-                        subscription=member.metadata_for(self.protocol),
-                        assignment=(
-                            member.assignment
-                            if assignments is None
-                            else assignments.get(member.id, b"")
-                        ),
-                    )
-                    for member in self.roster
-                ),
+                members=self.roster.recorded(self.protocol, assignments),
             ),
         )
 
@@ -195,13 +176,7 @@ class Rebalance:
             protocol_type=self.roster.protocol_type or "",
             protocol=self.protocol,
             leader=leader,
-            members=self.joined_members() if member.id == leader else (),
-        )
-
-    def joined_members(self) -> tuple[JoinedMember, ...]:
-        return tuple(
-            JoinedMember(each.id, each.instance_id, each.metadata_for(self.protocol))
-            for each in self.roster
+            members=self.roster.introduced(self.protocol) if member.id == leader else (),
         )
 
     def sync_reply(self, member: Member) -> SyncReply:

@@ -1,12 +1,13 @@
 """Who is in a group, who leads it, who waits for an answer, and what they can agree on."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from duolog.core.groups.ledger import GroupMetadata
+from duolog.core.groups.ledger import GroupMetadata, RecordedMember
 from duolog.core.groups.messages import (
     MEMBER_BYTES_OVERHEAD,
+    JoinedMember,
     JoinRequest,
     MemberIdentity,
     MemberProtocol,
@@ -77,6 +78,32 @@ class Roster:
         roster.protocol_type = metadata.protocol_type or None
         roster.leader = metadata.leader
         return roster
+
+    def recorded(
+        self, protocol: str | None, assignments: Mapping[str, bytes] | None
+    ) -> tuple[RecordedMember, ...]:
+        """The members as `restored` reads them; None leaves everybody what he has."""
+        return tuple(
+            RecordedMember(
+                id=each.id,
+                instance_id=each.instance_id,
+                client_id=each.client_id,
+                client_host=each.client_host,
+                rebalance_timeout_ms=each.rebalance_timeout_ms,
+                session_timeout_ms=each.session_timeout_ms,
+                subscription=each.metadata_for(protocol),
+                assignment=each.assignment
+                if assignments is None
+                else assignments.get(each.id, b""),
+            )
+            for each in self
+        )
+
+    def introduced(self, protocol: str) -> tuple[JoinedMember, ...]:
+        """The members as the leader is told of them."""
+        return tuple(
+            JoinedMember(each.id, each.instance_id, each.metadata_for(protocol)) for each in self
+        )
 
     def __len__(self) -> int:
         return len(self.members)

@@ -3,7 +3,13 @@
 from struct import Struct
 from struct import error as StructError
 
-from duolog.wire.kafka.apis import APIS, NEVER, request_header_version, response_header_version
+from duolog.wire.kafka.apis import (
+    APIS,
+    NEVER,
+    ApiKey,
+    request_header_version,
+    response_header_version,
+)
 from duolog.wire.kafka.errors import MalformedRequest, MalformedResponse
 from duolog.wire.kafka.primitives import INT32, NO_TAGS, legacy_string, read_text, skip_tags
 
@@ -14,7 +20,8 @@ _REQUEST_START = Struct(">hhi")
 _RESPONSE = Struct(">ii")
 _FLEXIBLE_RESPONSE = Struct(">iix")
 
-_FLEXIBLE_FROM = {api.key: api.flexible_from for api in APIS.values()}
+_REQUEST_TAGS_FROM = {int(key): api.flexible_from for key, api in APIS.items()}
+_RESPONSE_TAGS_FROM = {**_REQUEST_TAGS_FROM, int(ApiKey.API_VERSIONS): NEVER}
 
 
 def parse_header(
@@ -33,7 +40,7 @@ def parse_header(
         client_id = None if length else ""
     else:
         raise MalformedRequest("a client id has a negative length")
-    if api_version >= _FLEXIBLE_FROM.get(api_key, NEVER):
+    if api_version >= _REQUEST_TAGS_FROM.get(api_key, NEVER):
         try:
             position = skip_tags(buffer, position, end)
         except IndexError as error:
@@ -51,7 +58,7 @@ def encode_header(api_key: int, api_version: int, correlation_id: int, client_id
 
 def response_prefix(api_key: int, api_version: int, correlation_id: int, body_bytes: int) -> bytes:
     """The size and the header that precede a response body of `body_bytes`."""
-    if response_header_version(api_key, api_version):
+    if api_version >= _RESPONSE_TAGS_FROM.get(api_key, NEVER):
         return _FLEXIBLE_RESPONSE.pack(
             body_bytes + _FLEXIBLE_RESPONSE.size - SIZE_BYTES, correlation_id
         )

@@ -176,7 +176,7 @@ def _parse_compact(
     if _CLUSTER_ID_TAG in tags:
         data = tags[_CLUSTER_ID_TAG]
         length, start = read_uvarint(data, 0)
-        if start + length - 1 != len(data) and length:
+        if start + max(length - 1, 0) != len(data):
             raise MalformedRequest("a cluster id does not fill its field")
         request.cluster_id = read_text(data, start, len(data), len(data)) if length else None
     if version >= REPLICA_STATE_FROM and _REPLICA_STATE_TAG in tags:

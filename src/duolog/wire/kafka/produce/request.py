@@ -36,11 +36,12 @@ class ProduceRequest(msgspec.Struct, gc=False):
     topics: list[tuple[Topic, Partitions]]
 
 
-_ACKS_TIMEOUT_TOPICS = Struct(">hii")
-_ACKS_TIMEOUT_TOPIC = Struct(">hiB")
+_LEGACY_HEAD = Struct(">hii")
+_COMPACT_HEAD = Struct(">hiB")
 _COMPACT_PARTITION = Struct(">iB")
 _LEGACY_PARTITION = Struct(">ii")
 _LEGACY_TOPIC_BYTES_MIN = 6
+_LEGACY_PARTITION_BYTES_MIN = 8
 _COMPACT_TOPIC_BYTES_MIN = 3
 _COMPACT_PARTITION_BYTES_MIN = 6
 
@@ -67,7 +68,7 @@ def _parse_legacy(buffer: memoryview, position: int, end: int) -> tuple[ProduceR
         position += length
     elif length != -1:
         raise MalformedRequest("a transactional id has a negative length")
-    acks, timeout_ms, topic_count = _ACKS_TIMEOUT_TOPICS.unpack_from(buffer, position)
+    acks, timeout_ms, topic_count = _LEGACY_HEAD.unpack_from(buffer, position)
     position += 10
     if not 0 <= topic_count * _LEGACY_TOPIC_BYTES_MIN <= end - position:
         raise MalformedRequest("a Produce request declares too many topics")
@@ -82,7 +83,10 @@ def _parse_legacy(buffer: memoryview, position: int, end: int) -> tuple[ProduceR
         (count,) = INT32.unpack_from(buffer, position)
         position += 4
         items += count
-        if not 0 <= count * 8 <= end - position or items > ARRAY_ITEMS_MAX:
+        if (
+            not 0 <= count * _LEGACY_PARTITION_BYTES_MIN <= end - position
+            or items > ARRAY_ITEMS_MAX
+        ):
             raise MalformedRequest("a Produce request declares too many partitions")
         partitions: Partitions = []
         for _ in range(count):
@@ -105,18 +109,16 @@ def _parse_legacy(buffer: memoryview, position: int, end: int) -> tuple[ProduceR
 def _parse_compact(
     version: int, buffer: memoryview, position: int, end: int
 ) -> tuple[ProduceRequest, int]:
+    length, position = read_uvarint(buffer, position)
     transactional_id = None
-    if buffer[position]:
-        length, position = read_uvarint(buffer, position)
+    if length:
         transactional_id = read_text(buffer, position, position + length - 1, end)
         position += length - 1
-    else:
-        position += 1
-    acks, timeout_ms, items = _ACKS_TIMEOUT_TOPIC.unpack_from(buffer, position)
+    acks, timeout_ms, items = _COMPACT_HEAD.unpack_from(buffer, position)
     position += 7
     if items >= 0x80:
         items, position = read_long_uvarint(buffer, position, items)
-    items -= 1
+    items -= 1  # From here on how many topics and partitions have been declared so far.
     if not 0 <= items * _COMPACT_TOPIC_BYTES_MIN <= end - position:
         raise MalformedRequest("a Produce request declares too many topics")
     topics: list[tuple[Topic, Partitions]] = []
@@ -130,7 +132,7 @@ def _parse_compact(
             position += 1
             if length >= 0x80:
                 length, position = read_long_uvarint(buffer, position, length)
-            elif length == 0:
+            if length == 0:
                 raise MalformedRequest("a topic name is null")
             start = position
             position += length - 1

@@ -1,0 +1,38 @@
+"""Requests that wait for their group's answer."""
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from duolog.core.groups.messages import Answer, Reply, Ticket
+from duolog.model.errors import Refusal
+
+
+class Parking:
+    def __init__(self) -> None:
+        self._tickets = itertools.count(1)
+        self._waiting: dict[Ticket, asyncio.Future[Reply]] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @contextmanager
+    def ticket(self) -> Iterator[tuple[Ticket, asyncio.Future[Reply]]]:
+        """A new ticket and the answer to come. Once the block is left, nobody waits."""
+        ticket = Ticket(next(self._tickets))
+        self._waiting[ticket] = answered = asyncio.get_running_loop().create_future()
+        try:
+            yield ticket, answered
+        finally:
+            del self._waiting[ticket]
+
+    def answer(self, answer: Answer) -> None:
+        """Whoever has gone away meanwhile needs no answer."""
+        answered = self._waiting.get(answer.ticket)
+        if answered is not None and not answered.done():
+            answered.set_result(answer.reply)
+
+    def refuse_all(self, refusal: Refusal) -> None:
+        for ticket in list(self._waiting):
+            self.answer(Answer(ticket, refusal))

@@ -1,0 +1,62 @@
+"""One node for all of these tests, and a look at its health after each."""
+
+import resource
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.harness.node import Node
+from tests.harness.process import descriptor_count
+from tests.harness.wire import Wire
+
+from duolog.wire.kafka.apis import ApiKey
+
+SETTINGS = {
+    "frame.receive.ms.max": 1_500,
+    "connections.max": 1_100,
+    "response.backlog.bytes.max": 4 << 20,
+    "receive.buffer.bytes.total.max": 64 << 20,
+    "log.retention.check.interval.ms": 3_600_000,
+}
+LATENCY_SECONDS_MAX = 0.1
+SETTLE_SECONDS_MAX = 5.0
+SPARE_DESCRIPTORS = 8
+"""Segments and the metadata's files may be open for a moment; a leak would be larger."""
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with Node(tmp_path_factory.mktemp("hostile"), SETTINGS) as node:
+        with Wire(node.kafka) as wire:
+            assert wire.create_topic("plain", partitions=2) == 0
+            assert wire.create_topic("compacted", configs={"cleanup.policy": "compact"}) == 0
+            for topic in ("plain", "compacted"):
+                wire.fetch(topic, 0, 0)
+        yield node
+
+
+@pytest.fixture(autouse=True)
+def stays_well(node: Node) -> Iterator[None]:
+    """Whatever a test does: the node serves others, says nothing odd and leaks nothing."""
+    before = descriptor_count(node.pid)
+    yield
+    check_latency(node)
+    node.check_log()
+    deadline = time.monotonic() + SETTLE_SECONDS_MAX
+    while (now := descriptor_count(node.pid)) > before + SPARE_DESCRIPTORS:
+        assert time.monotonic() < deadline, f"{now - before} descriptors leaked"
+        time.sleep(0.1)
+
+
+def check_latency(node: Node) -> None:
+    """A well-behaved client is served at once, give or take what the machine does meanwhile."""
+    with Wire(node.kafka) as wire:
+        took: list[float] = []
+        for _ in range(7):
+            started = time.monotonic()
+            wire.call(ApiKey.METADATA, 9, {"topics": None, "allow_auto_topic_creation": False})
+            assert wire.produce_values("plain", [b"well"]) >= 0
+            took.append(time.monotonic() - started)
+    assert sorted(took)[len(took) // 2] < LATENCY_SECONDS_MAX, took

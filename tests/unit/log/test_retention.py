@@ -1,0 +1,133 @@
+"""Old segments go: by time, by size, and below the start offset."""
+
+from dataclasses import replace
+
+from tests.fakes.disk import FakeDisk
+from tests.unit.log.workbench import (
+    NOW_MS,
+    PATH,
+    SMALL,
+    contents,
+    fill,
+    log_files,
+    open_log,
+    sync,
+)
+
+from duolog.config.topic import TopicConfig
+from duolog.log.log import Log
+
+HOUR_MS = 3_600_000
+BY_TIME = replace(SMALL, retention_ms=HOUR_MS, segment_ms=1 << 50)
+
+
+def expire(log: Log, now_ms: int = NOW_MS) -> int:
+    return len(log.expire(now_ms, log.end_offset))
+
+
+def test_segments_whose_records_are_all_too_old_go() -> None:
+    log = open_log(FakeDisk(), BY_TIME)
+    fill(log, 12, now_ms=NOW_MS)
+    kept = fill(log, 6, now_ms=NOW_MS + HOUR_MS)
+    assert expire(log, NOW_MS + HOUR_MS) == 0
+    assert expire(log, NOW_MS + HOUR_MS + 1) > 0
+    assert contents(log)[-6:] == kept
+    assert log.start_offset == log.segments[0].base_offset > 0
+
+
+def test_an_active_segment_that_is_too_old_is_rolled_and_goes() -> None:
+    log = open_log(FakeDisk(), BY_TIME)
+    fill(log, 3)
+    assert expire(log, NOW_MS + HOUR_MS + 1) == 1
+    assert (log.start_offset, log.end_offset, log.size_bytes) == (3, 3, 0)
+    assert expire(log, NOW_MS + HOUR_MS + 1) == 0
+    stored = fill(log, 1)
+    assert contents(log) == stored
+
+
+def test_records_without_a_time_do_not_age() -> None:
+    log = open_log(FakeDisk(), BY_TIME)
+    fill(log, 12, now_ms=-1)
+    assert expire(log, NOW_MS) == 0
+
+
+def test_the_oldest_segments_go_while_enough_is_left() -> None:
+    log = open_log(FakeDisk(), replace(SMALL, retention_bytes=1000))
+    fill(log, 40)
+    expire(log)
+    assert 1000 <= log.size_bytes < 1000 + SMALL.segment_bytes
+    assert expire(log) == 0
+
+
+def test_nothing_goes_that_is_above_the_given_offset() -> None:
+    log = open_log(FakeDisk(), BY_TIME)
+    fill(log, 40)
+    up_to = log.segments[2].base_offset
+    removed = log.expire(NOW_MS + HOUR_MS + 1, up_to)
+    assert len(removed) == 2
+    assert log.start_offset == up_to
+
+
+def test_segments_below_the_start_offset_go_whatever_the_policy() -> None:
+    log = open_log(FakeDisk(), TopicConfig(cleanup_delete=False, segment_bytes=600))
+    fill(log, 20)
+    log.advance_start(log.segments[2].base_offset + 1)
+    assert expire(log) == 2
+    assert log.start_offset == log.segments[0].base_offset + 1
+    log.advance_start(20)
+    expire(log)
+    assert (log.size_bytes, log.start_offset, log.end_offset) == (0, 20, 20)
+
+
+def test_a_compacted_log_keeps_what_is_old_and_much() -> None:
+    config = replace(BY_TIME, cleanup_delete=False, cleanup_compact=True, retention_bytes=1)
+    log = open_log(FakeDisk(), config)
+    fill(log, 40)
+    assert expire(log, NOW_MS + 10 * HOUR_MS) == 0
+
+
+def test_a_reader_can_finish_in_a_removed_segment() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, BY_TIME)
+    stored = fill(log, 12)
+    part = log.read(0, 1 << 20, 12)
+    assert part is not None
+    removed = log.expire(NOW_MS + HOUR_MS + 1, 12)
+    for segment in removed:
+        for path in segment.paths:
+            disk.remove(path)
+    data = part.file.pread(part.length, part.position)
+    assert data == b"".join(stored)[: part.length]
+    assert [name for name in disk.list_names(PATH) if "deleted" in name] == []
+
+
+def test_files_are_renamed_first_and_removed_by_their_owner() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, BY_TIME)
+    fill(log, 12)
+    before = log_files(disk)
+    (first, *_) = log.expire(NOW_MS + HOUR_MS + 1, 12)
+    assert before[0] not in log_files(disk)
+    assert all(disk.exists(path) for path in first.paths)
+
+
+def test_what_expired_does_not_come_back_after_a_crash() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, BY_TIME)
+    fill(log, 30)
+    fill(log, 3, now_ms=NOW_MS + HOUR_MS)
+    sync(log)
+    expire(log, NOW_MS + HOUR_MS + 1)
+    start_offset, kept = log.start_offset, contents(log)
+    disk.crash()
+    log = open_log(disk, BY_TIME)
+    assert (log.start_offset, contents(log)) == (start_offset, kept)
+
+
+def test_a_full_disk_keeps_nothing_from_expiring_but_the_active_segment() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, BY_TIME)
+    fill(log, 12)
+    sealed = len(log.segments) - 1
+    disk.fail("open", path_part=".log")
+    assert expire(log, NOW_MS + HOUR_MS + 1) == sealed

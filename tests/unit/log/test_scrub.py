@@ -1,0 +1,70 @@
+"""Damage in sealed segments is found, set aside and remembered while the log is in use."""
+
+import pytest
+from tests.fakes.disk import FakeDisk
+from tests.unit.log.workbench import contents, fill, open_log, sync
+
+from duolog.model.errors import CorruptBatch
+
+
+def test_an_intact_segment_has_no_damage() -> None:
+    log = open_log(FakeDisk())
+    fill(log, 30)
+    assert [log.verify_segment(segment) for segment in log.segments[:-1]] == [[]] * (
+        len(log.segments) - 1
+    )
+
+
+def test_a_flipped_bit_is_found_and_quarantined() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    stored = fill(log, 30)
+    sync(log)
+    segment = log.segments[1]
+    offset = segment.base_offset + 1
+    disk.flip_bit(segment.path, len(stored[0]) + 70)
+    assert contents(log) != stored
+    found = log.verify_segment(segment)
+    assert [(each.first_offset, each.next_offset) for each in found] == [(offset, offset + 1)]
+    assert log.quarantine(found) == found
+    with pytest.raises(CorruptBatch):
+        log.read(offset, 1 << 20, 30)
+    before = log.read(segment.base_offset, 1 << 20, 30)
+    assert before is not None
+    assert before.next_offset == offset
+    assert log.read(offset + 1, 1 << 20, 30) is not None
+    assert log.verify_segment(segment) == []
+    disk.crash()
+    assert open_log(disk, recovery_point=30).damaged == tuple(found)
+
+
+def test_damage_in_several_batches_is_one_range_each() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    stored = fill(log, 30)
+    segment = log.segments[0]
+    size = len(stored[0])
+    for number in (0, 2):
+        disk.flip_bit(segment.path, number * size + 70)
+    found = log.verify_segment(segment)
+    assert [(each.first_offset, each.next_offset) for each in found] == [(0, 1), (2, 3)]
+    log.quarantine(found)
+    for offset in (0, 2):
+        with pytest.raises(CorruptBatch):
+            log.read(offset, 1 << 20, 30)
+    between = log.read(1, 1 << 20, 30)
+    assert between is not None
+    assert between.next_offset == 2
+
+
+def test_damage_in_a_segment_that_went_meanwhile_is_forgotten() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    fill(log, 30)
+    segment = log.segments[0]
+    disk.flip_bit(segment.path, 70)
+    found = log.verify_segment(segment)
+    log.advance_start(segment.end_offset)
+    log.expire(0, 30)
+    assert log.quarantine(found) == []
+    assert log.damaged == ()
