@@ -148,8 +148,11 @@ class FakeDisk:
         """Let the operation fail, on matching paths, after it has worked `skip` times."""
         self._faults.append(_Fault(operation, error, path_part, skip, times))
 
-    def cut_power_after(self, operations: int) -> None:
-        """Raise PowerCut instead of the change that follows so many others."""
+    def clear_faults(self) -> None:
+        self._faults.clear()
+
+    def cut_power_after(self, operations: int | None) -> None:
+        """Raise PowerCut instead of the change that follows so many others; None: not at all."""
         self._operations_left = operations
 
     def flip_bit(self, path: str, position: int, bit: int = 0) -> None:

@@ -153,9 +153,7 @@ class TcpTransport:
                     if sent == head.length:
                         backlog.popleft()
                     else:
-                        backlog[0] = FileRange(
-                            head.file, head.position + sent, head.length - sent
-                        )
+                        backlog[0] = FileRange(head.file, head.position + sent, head.length - sent)
                 else:
                     self._send_bytes()
         except (BlockingIOError, InterruptedError):

@@ -150,7 +150,9 @@ async def _start_broker(
         on_storage_failure=storage_failed,
     )
     group_settings = _group_settings(settings)
-    broker.groups = GroupCoordinator(clock, TopicOffsetStore(broker, group_settings), group_settings)
+    broker.groups = GroupCoordinator(
+        clock, TopicOffsetStore(broker, group_settings), group_settings
+    )
     try:
         await broker.start()
     except DataMissing as error:
@@ -170,9 +172,7 @@ def _group_settings(settings: Settings) -> GroupSettings:
         initial_rebalance_delay_ms=settings.integer("group.initial.rebalance.delay.ms"),
         group_size_max=settings.integer("group.max.size"),
         offsets_retention_ms=settings.integer("offsets.retention.minutes") * 60_000,
-        offsets_retention_check_interval_ms=settings.integer(
-            "offsets.retention.check.interval.ms"
-        ),
+        offsets_retention_check_interval_ms=settings.integer("offsets.retention.check.interval.ms"),
         offsets_partitions=settings.integer("offsets.topic.num.partitions"),
     )
 

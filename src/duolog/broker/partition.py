@@ -21,6 +21,7 @@ from duolog.log.reader import LogSlice
 from duolog.model.errors import (
     FencedLeaderEpoch,
     InvalidTimestamp,
+    NotEnoughReplicas,
     OffsetOutOfRange,
     Refusal,
     StorageFailed,
@@ -148,6 +149,11 @@ class Partition:
         if epoch < self.leader_epoch:
             raise FencedLeaderEpoch(f"the leader epoch is {self.leader_epoch}, not {epoch}")
         raise UnknownLeaderEpoch(f"the leader epoch is still {self.leader_epoch}, not {epoch}")
+
+    def check_in_sync(self) -> None:
+        """Refuse what has to be on more replicas than there are in sync."""
+        if self.in_sync_count < self.topic.config.min_insync_replicas:
+            raise NotEnoughReplicas("fewer replicas are in sync than min.insync.replicas")
 
     def stage(self, batch: memoryview, now_ms: int) -> tuple[int, int]:
         """Check a batch and queue it for `write_staged`.

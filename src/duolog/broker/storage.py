@@ -1,8 +1,8 @@
 """The data directory: which partitions lie in it, and where recovery may start.
 
-    <topic>-<partition>/           the log, and an empty file named after the topic's id
-    <topic>-<partition>.deleted/   a partition on its way out
-    recovery-points                up to where each log was durable at the last checkpoint
+<topic>-<partition>/           the log, and an empty file named after the topic's id
+<topic>-<partition>.deleted/   a partition on its way out
+recovery-points                up to where each log was durable at the last checkpoint
 """
 
 import uuid

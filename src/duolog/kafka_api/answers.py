@@ -6,9 +6,9 @@ queue; everything behind it waits, and leaves with it in one socket write.
 """
 
 import asyncio
-from collections.abc import Sequence
 from typing import Protocol
 
+from duolog.observe.metrics import OperationStats
 from duolog.ports.transport import Chunk
 
 
@@ -21,8 +21,14 @@ class Answer(Protocol):
         """Produce requests may be served while earlier ones wait for the disk."""
         ...
 
-    def chunks(self) -> Sequence[Chunk]:
-        """The whole response frame; nothing for a request that wants no answer."""
+    @property
+    def stats(self) -> OperationStats: ...
+
+    @property
+    def started_ns(self) -> int: ...
+
+    def append_to(self, chunks: list[Chunk]) -> None:
+        """Add the whole response frame; nothing for a request that wants no answer."""
         ...
 
     def abandon(self) -> None:
@@ -33,21 +39,23 @@ class Answer(Protocol):
 class TaskAnswer:
     """The answer of a request that a coroutine serves."""
 
-    __slots__ = ("_chunks", "ready", "task")
+    __slots__ = ("_response", "ready", "started_ns", "stats", "task")
 
     is_produce = False
 
-    def __init__(self) -> None:
+    def __init__(self, stats: OperationStats, started_ns: int) -> None:
+        self.stats = stats
+        self.started_ns = started_ns
         self.ready = False
         self.task: asyncio.Task[bytes] | None = None
-        self._chunks: Sequence[Chunk] = ()
+        self._response = b""
 
-    def complete(self, chunks: Sequence[Chunk]) -> None:
-        self._chunks = chunks
+    def complete(self, response: bytes) -> None:
+        self._response = response
         self.ready = True
 
-    def chunks(self) -> Sequence[Chunk]:
-        return self._chunks
+    def append_to(self, chunks: list[Chunk]) -> None:
+        chunks.append(self._response)
 
     def abandon(self) -> None:
         if self.task is not None:

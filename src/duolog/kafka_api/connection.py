@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from duolog.kafka_api.answers import Answer, TaskAnswer
 from duolog.kafka_api.client import Client
+from duolog.kafka_api.handlers.produce_lane import Lane
 from duolog.kafka_api.receive_buffer import Growable, ReceiveBuffer
 from duolog.observe.logs import get_logger
 from duolog.ports.transport import Chunk, Transport
-from duolog.wire.kafka.apis import APIS, ApiKey
+from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.errors import MalformedRequest
 from duolog.wire.kafka.frames import parse_header
 
@@ -26,12 +27,17 @@ if TYPE_CHECKING:
 PIPELINED_REQUESTS_MAX = 1_000
 """Answers that one connection may be owed before its next request has to wait."""
 
+LANES_MAX = 256
+"""Partitions that one connection can produce to without its requests being parsed."""
+
 SIZE_BYTES = 4
 HEADER_BYTES_MIN = 8
 """API key, version and correlation id: no request is shorter."""
+FRAME_BYTES_MIN = SIZE_BYTES + HEADER_BYTES_MIN
 
 _SIZE = Struct(">i")
-_API = Struct(">hhi")
+_FRAME_START = Struct(">iii")
+"""Size, API key and version as one number, correlation id."""
 
 log = get_logger("kafka")
 
@@ -42,9 +48,11 @@ class Connection(Growable):
         "_buffer",
         "_door",
         "_frame_since_ms",
-        "_used_ms",
+        "_lane_bytes",
+        "_lanes",
         "_serving",
         "_transport",
+        "_used_ms",
     )
 
     def __init__(self, door: "KafkaDoor", transport: Transport) -> None:
@@ -52,13 +60,13 @@ class Connection(Growable):
         self._transport = transport
         self._buffer = ReceiveBuffer(door.receive_budget)
         self._answers: deque[Answer] = deque()
+        self._lanes: dict[bytes, Lane] = {}
+        self._lane_bytes = 0
+        """How long the shapes of all lanes are."""
         self._serving = False
         self._used_ms = door.clock.monotonic_ms()
         self._frame_since_ms: int | None = None
         """Since when a frame is incomplete; None between frames."""
-
-    def now_ns(self) -> int:
-        return self._door.clock.monotonic_ns()
 
     def get_buffer(self) -> memoryview:
         buffer = self._buffer
@@ -130,53 +138,65 @@ class Connection(Growable):
         buffer = self._buffer
         data, view = buffer.data, buffer.view
         start, end = buffer.start, buffer.end
-        if end - start < SIZE_BYTES:
-            self._mark_incomplete(end > start)
-            return
         door = self._door
         answers = self._answers
         bytes_max = door.request_bytes_max
         now_ns = door.clock.monotonic_ns()
         self._used_ms = now_ns // 1_000_000
         incomplete = False
-        while end - start >= SIZE_BYTES:
-            (size,) = _SIZE.unpack_from(data, start)
-            if not HEADER_BYTES_MIN <= size <= bytes_max:
-                raise MalformedRequest(f"a frame of {size} bytes was announced")
+        while end - start >= FRAME_BYTES_MIN:
+            size, api, correlation_id = _FRAME_START.unpack_from(data, start)
             frame_end = start + SIZE_BYTES + size
-            if frame_end > end:
+            if frame_end > end or not HEADER_BYTES_MIN <= size <= bytes_max:
+                _check_size(size, bytes_max)
                 incomplete = True
                 break
-            if answers and self._must_wait(data, start):
+            if answers and self._must_wait(api >> 16):
                 break
-            api_key, version, correlation_id, client_id, position = parse_header(
-                view, start + SIZE_BYTES, frame_end
-            )
-            buffer.start = start = frame_end
-            answer: Answer
-            if api_key == ApiKey.PRODUCE and APIS[ApiKey.PRODUCE].serves(version):
-                answer = door.produce.stage(
-                    self, version, correlation_id, view, position, frame_end, now_ns
+            answer: Answer | None = None
+            shape_at = start + FRAME_BYTES_MIN
+            shape_end = shape_at + self._lane_bytes
+            lane = self._lanes.get(bytes(data[shape_at:shape_end]))
+            if lane is not None and lane.api == api:
+                answer = door.produce.stage_on(
+                    lane, correlation_id, view, shape_end, frame_end, now_ns
                 )
-            elif api_key == ApiKey.FETCH and APIS[ApiKey.FETCH].serves(version):
-                answer = door.fetch.begin(
-                    self, version, correlation_id, view, position, frame_end, now_ns
-                )
-            else:
-                client = Client(client_id or "", self._transport.host, version)
-                answer = self._serve_other(
-                    api_key, correlation_id, client, view[position:frame_end]
-                )
+            if answer is None:
+                answer = self._serve_frame(view, start + SIZE_BYTES, shape_at, frame_end, now_ns)
             answers.append(answer)
+            buffer.start = start = frame_end
         else:
+            if end - start >= SIZE_BYTES:
+                _check_size(_SIZE.unpack_from(data, start)[0], bytes_max)
             incomplete = end > start
         if start == end:
             buffer.start = buffer.end = 0
         self._mark_incomplete(incomplete)
 
-    def _must_wait(self, data: bytearray, start: int) -> bool:
-        """Whether the frame at `start` has to wait for the answers that are owed."""
-        (api_key, _, _) = _API.unpack_from(data, start + SIZE_BYTES)
+    def _serve_frame(
+        self, view: memoryview, position: int, shape_at: int, end: int, now_ns: int
+    ) -> Answer:
+        door = self._door
+        api_key, version, correlation_id, client_id, body_at = parse_header(view, position, end)
+        stats = door.dispatch.stats_of(api_key, version)
+        if api_key == ApiKey.PRODUCE:
+            return door.produce.stage(
+                self, version, correlation_id, view, shape_at, body_at, end, now_ns
+            )
+        if api_key == ApiKey.FETCH:
+            return door.fetch.begin(self, version, correlation_id, view, body_at, end, now_ns)
+        answer = TaskAnswer(stats, now_ns)
+        client = Client(client_id or "", self._transport.host, version)
+        work = door.dispatch.begin(api_key, correlation_id, client, view[body_at:end])
+        if isinstance(work, bytes):
+            answer.complete(work)
+        else:
+            answer.task = asyncio.ensure_future(work)
+            answer.task.add_done_callback(partial(self._finished, answer))
+        return answer
+
+    def _must_wait(self, api_key: int) -> bool:
+        """Whether a request has to wait for the answers that are owed."""
         return (
             api_key != ApiKey.PRODUCE
             or not self._answers[-1].is_produce
@@ -184,37 +204,44 @@ class Connection(Growable):
             or self._transport.backlog_bytes > self._door.backlog_bytes_max
         )
 
-    def _serve_other(
-        self, api_key: int, correlation_id: int, client: Client, body: memoryview
-    ) -> Answer:
-        answer = TaskAnswer()
-        work = self._door.dispatch.begin(api_key, correlation_id, client, body)
-        if isinstance(work, bytes):
-            answer.complete((work,))
-        else:
-            answer.task = asyncio.ensure_future(work)
-            answer.task.add_done_callback(partial(self._finished, answer))
-        return answer
+    def add_lane(self, lane: Lane) -> None:
+        """Serve further requests of this shape without parsing them."""
+        if len(lane.shape) != self._lane_bytes or len(self._lanes) >= LANES_MAX:
+            self._lanes.clear()
+            self._lane_bytes = len(lane.shape)
+        self._lanes[lane.shape] = lane
+
+    def drop_lanes(self) -> None:
+        """What the lanes lead to may be gone."""
+        self._lanes.clear()
 
     def _finished(self, answer: TaskAnswer, task: asyncio.Task[bytes]) -> None:
         if task.cancelled():
             return
         bug = task.exception()
         if bug is None:
-            answer.complete((task.result(),))
+            answer.complete(task.result())
             self.answer_ready()
         else:
             log.error("a request could not be served", peer=self._transport.peer, exc_info=bug)
             self._transport.abort()
 
     def _send_answers(self) -> bool:
-        """Send the answers that are ready, with one write; whether the queue became empty."""
+        """Send the answers that are ready, with one write; whether more frames can be served."""
         answers = self._answers
         if not answers or not answers[0].ready:
             return False
+        now_ns = self._door.clock.monotonic_ns()
         chunks: list[Chunk] = []
         while answers and answers[0].ready:
-            chunks += answers.popleft().chunks()
+            first = answers.popleft()
+            first.append_to(chunks)
+            # Requests that came with one read are counted with one call.
+            count = 1
+            while answers and answers[0].ready and answers[0].started_ns == first.started_ns:
+                answers.popleft().append_to(chunks)
+                count += 1
+            first.stats.done(first.started_ns, now_ns, count)
         if len(chunks) > 1 and all(type(chunk) is bytes for chunk in chunks):
             chunks = [b"".join(chunks)]  # type: ignore[arg-type]
         if chunks:
@@ -251,3 +278,9 @@ class Connection(Growable):
     def _refuse(self, reason: str) -> None:
         log.warning("connection closed", peer=self._transport.peer, reason=reason)
         self._transport.abort()
+
+
+def _check_size(size: int, bytes_max: int) -> None:
+    """Refuse a frame that cannot be one before any more of it is received."""
+    if not HEADER_BYTES_MIN <= size <= bytes_max:
+        raise MalformedRequest(f"a frame of {size} bytes was announced")

@@ -32,12 +32,13 @@ from duolog.kafka_api.handlers import (
     offset_for_leader_epoch,
     sync_group,
 )
-from duolog.observe.metrics import Metrics
+from duolog.observe.metrics import Metrics, OperationStats
 from duolog.wire.kafka import api_versions
-from duolog.wire.kafka.apis import APIS, Api, ApiKey
+from duolog.wire.kafka.apis import APIS, ApiKey
 from duolog.wire.kafka.errors import MalformedRequest
 from duolog.wire.kafka.frames import response_prefix
 from duolog.wire.kafka.messages import decode_request, encode_response
+from duolog.wire.kafka.metadata import MetadataRequest
 
 Handler = Callable[[Broker, Any, Client], Awaitable[dict[str, Any]]]
 
@@ -72,43 +73,39 @@ HANDLERS: dict[ApiKey, Handler] = {
 class Dispatch:
     def __init__(self, broker: Broker, metrics: Metrics) -> None:
         self._broker = broker
-        self._clock = broker.clock
         self._metadata = metadata.MetadataHandler(broker)
         self._stats = {key: metrics.request("kafka", api.name) for key, api in APIS.items()}
+
+    def stats_of(self, api_key: int, version: int) -> OperationStats:
+        """The counters of an API. MalformedRequest if it is not served at this version."""
+        api = APIS.get(api_key)
+        if api is None or not (api.serves(version) or api_key == ApiKey.API_VERSIONS):
+            raise MalformedRequest(f"API {api_key} is not served at version {version}")
+        return self._stats[api.key]
 
     def begin(
         self, api_key: int, correlation_id: int, client: Client, body: memoryview
     ) -> bytes | Coroutine[Any, Any, bytes]:
         """The response frame, or a coroutine that returns it. The body is read before this
         returns, because the buffer under it is used again."""
-        api = APIS.get(api_key)
         version = client.api_version
         if api_key == ApiKey.API_VERSIONS:
-            self._stats[api_key].ok += 1
             encoded = api_versions.encode_response(version)
             return response_prefix(api_key, version, correlation_id, len(encoded)) + encoded
-        if api is None or not api.serves(version):
-            raise MalformedRequest(f"API {api_key} is not served at version {version}")
         if api_key == ApiKey.METADATA:
             asked = self._metadata.parse(version, body)
-            return self._serve(api, correlation_id, client, self._metadata.handle, asked)
-        request = decode_request(api_key, version, body)
-        return self._serve(api, correlation_id, client, self._handle, request)
+            return self._answer_metadata(correlation_id, client, asked)
+        return self._answer(correlation_id, client, decode_request(api_key, version, body))
 
-    async def _handle(self, client: Client, request: Any) -> bytes:
+    async def _answer_metadata(
+        self, correlation_id: int, client: Client, request: MetadataRequest
+    ) -> bytes:
+        body = await self._metadata.handle(client, request)
+        prefix = response_prefix(ApiKey.METADATA, client.api_version, correlation_id, len(body))
+        return prefix + body
+
+    async def _answer(self, correlation_id: int, client: Client, request: Any) -> bytes:
         api_key = ApiKey(request.__api_key__)
         fields = await HANDLERS[api_key](self._broker, request, client)
-        return encode_response(api_key, client.api_version, fields)
-
-    async def _serve(
-        self,
-        api: Api,
-        correlation_id: int,
-        client: Client,
-        handle: Callable[[Client, Any], Awaitable[bytes]],
-        request: Any,
-    ) -> bytes:
-        started_ns = self._clock.monotonic_ns()
-        body = await handle(client, request)
-        self._stats[api.key].done(started_ns, self._clock.monotonic_ns())
-        return response_prefix(api.key, client.api_version, correlation_id, len(body)) + body
+        body = encode_response(api_key, client.api_version, fields)
+        return response_prefix(api_key, client.api_version, correlation_id, len(body)) + body

@@ -20,9 +20,10 @@ class Histogram:
         """Per bucket, not cumulative; the last is for what exceeds every bound."""
         self.total_seconds = 0.0
 
-    def observe(self, seconds: float) -> None:
-        self.counts[bisect_left(self.bounds, seconds)] += 1
-        self.total_seconds += seconds
+    def observe(self, seconds: float, count: int = 1) -> None:
+        """Something took that long, `count` times."""
+        self.counts[bisect_left(self.bounds, seconds)] += count
+        self.total_seconds += seconds * count
 
     def cumulative(self) -> list[tuple[str, float]]:
         """Buckets as Prometheus has them: upper bound, and how many are at or below it."""

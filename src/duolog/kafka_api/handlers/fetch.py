@@ -61,11 +61,12 @@ class FetchAnswer:
         "_response",
         "_scheduled",
         "_session",
-        "_started_ns",
         "_timer",
         "_version",
         "_wanted",
         "ready",
+        "started_ns",
+        "stats",
     )
 
     is_produce = False
@@ -90,7 +91,8 @@ class FetchAnswer:
         self._read_committed = request.isolation_level == READ_COMMITTED
         self._session = session
         self._wanted = wanted
-        self._started_ns = started_ns
+        self.stats = handler.stats
+        self.started_ns = started_ns
         self._parked_on: list[Partition] = []
         self._timer: asyncio.TimerHandle | None = None
         self._scheduled: asyncio.Handle | None = None
@@ -139,9 +141,8 @@ class FetchAnswer:
     def abandon(self) -> None:
         self._unpark()
 
-    def chunks(self) -> list[Chunk]:
-        self._handler.stats.done(self._started_ns, self._connection.now_ns())
-        return self._response
+    def append_to(self, chunks: list[Chunk]) -> None:
+        chunks += self._response
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer with an error for the whole request."""

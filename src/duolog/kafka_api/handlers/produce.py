@@ -7,13 +7,19 @@ the log before the read event ends, so nothing is copied and nothing outlives th
 from typing import TYPE_CHECKING
 
 from duolog.broker.broker import Broker
-from duolog.broker.partition import Partition
-from duolog.kafka_api.errors import code_of
+from duolog.broker.partition import Partition, Waiter
+from duolog.kafka_api.handlers.produce_lane import (
+    ACKS_ALL,
+    ACKS_LEADER,
+    ACKS_NONE,
+    Lane,
+    LaneAnswer,
+    refused,
+)
 from duolog.model.errors import (
     CorruptBatch,
     InvalidRequiredAcks,
     InvalidTopic,
-    NotEnoughReplicas,
     Refusal,
     StorageFailed,
     TransactionsUnsupported,
@@ -22,38 +28,35 @@ from duolog.model.errors import (
 )
 from duolog.observe.metrics import OperationStats
 from duolog.ports.clock import Clock
+from duolog.ports.transport import Chunk
 from duolog.records.header import NO_TIMESTAMP
 from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.frames import response_prefix
 from duolog.wire.kafka.produce import (
     Produced,
     Topic,
-    encode_one,
     encode_response,
     parse_request,
+    records_after,
+    shape_of,
 )
 
 if TYPE_CHECKING:
     from duolog.kafka_api.connection import Connection
-
-ACKS_NONE = 0
-ACKS_LEADER = 1
-ACKS_ALL = -1
-NO_OFFSET = -1
 
 
 class ProduceAnswer:
     """The answer to one Produce request: ready when all of its partitions have settled."""
 
     __slots__ = (
+        "_acks",
         "_connection",
         "_correlation_id",
-        "_started_ns",
-        "_stats",
+        "_topics",
         "_version",
-        "acks",
-        "topics",
-        "waiting",
+        "started_ns",
+        "stats",
+        "unsettled",
     )
 
     is_produce = True
@@ -64,49 +67,44 @@ class ProduceAnswer:
         version: int,
         correlation_id: int,
         acks: int,
+        topics: list[tuple[Topic, list[Produced]]],
         stats: OperationStats,
         started_ns: int,
     ) -> None:
         self._connection = connection
         self._version = version
         self._correlation_id = correlation_id
-        self._stats = stats
-        self._started_ns = started_ns
-        self.acks = acks
-        self.topics: list[tuple[Topic, list[Produced]]] = []
-        self.waiting = 0
+        self._acks = acks
+        self._topics = topics
+        self.stats = stats
+        self.started_ns = started_ns
+        self.unsettled = 0
 
     @property
     def ready(self) -> bool:
-        return self.waiting == 0
+        return self.unsettled == 0
 
     def settled(self) -> None:
-        """One of the partitions that were waited for is done."""
-        self.waiting -= 1
-        if self.waiting == 0:
+        self.unsettled -= 1
+        if self.unsettled == 0:
             self._connection.answer_ready()
 
-    def chunks(self) -> tuple[bytes, ...]:
-        self._stats.done(self._started_ns, self._connection.now_ns())
-        if self.acks == ACKS_NONE:
-            if any(result[1] for _, partitions in self.topics for result in partitions):
+    def append_to(self, chunks: list[Chunk]) -> None:
+        if self._acks == ACKS_NONE:
+            if any(result[1] for _, partitions in self._topics for result in partitions):
                 self._connection.refuse_unacknowledged()
-            return ()
-        version = self._version
-        topic, partitions = self.topics[0] if len(self.topics) == 1 else ("", ())
-        if len(partitions) == 1 and partitions[0][5] is None:
-            body = encode_one(version, topic, *partitions[0][:5])
-        else:
-            body = encode_response(version, self.topics)
-        prefix = response_prefix(ApiKey.PRODUCE, version, self._correlation_id, len(body))
-        return (prefix + body,)
+            return
+        body = encode_response(self._version, self._topics)
+        chunks.append(
+            response_prefix(ApiKey.PRODUCE, self._version, self._correlation_id, len(body)) + body
+        )
 
     def abandon(self) -> None:
         """The records stay; there is only nobody left to tell."""
 
 
-class _PartitionWaiter:
-    """Waits for one partition of a request."""
+class _PartitionResult:
+    """Where the outcome of one partition goes: its place in the answer."""
 
     __slots__ = ("_answer", "_at", "_partitions")
 
@@ -117,12 +115,8 @@ class _PartitionWaiter:
 
     def settle(self, failure: Refusal | None) -> None:
         if failure is not None:
-            self._partitions[self._at] = _refused(self._partitions[self._at][0], failure)
+            self._partitions[self._at] = refused(self._partitions[self._at][0], failure)
         self._answer.settled()
-
-
-_Staged = tuple[Partition, int, ProduceAnswer, list[Produced], int]
-"""The partition, the offset to wait for, and where the result stands in which answer."""
 
 
 class ProduceHandler:
@@ -133,7 +127,8 @@ class ProduceHandler:
         self._clock = clock
         self._stats = stats
         self._now_ms = 0
-        self._staged: list[_Staged] = []
+        self._staged: list[tuple[Partition, int, Waiter]] = []
+        """The partition, the offset that its high watermark must reach, and who waits."""
         self._touched: dict[Partition, None] = {}
 
     def stage(
@@ -142,45 +137,87 @@ class ProduceHandler:
         version: int,
         correlation_id: int,
         frame: memoryview,
+        shape_at: int,
         position: int,
         end: int,
         now_ns: int,
     ) -> ProduceAnswer:
-        """Check and stage the request's batches. `write` must follow in the same read event."""
+        """Check and stage the request's batches. `write` must follow in the same read event.
+
+        `shape_at` is where the frame goes on after the correlation id: if more requests of
+        this shape may follow, the connection is given a lane for them.
+        """
         if not self._staged:
             self._now_ms = self._clock.now_ms()
         now_ms = self._now_ms
         request = parse_request(version, frame, position, end)
         acks = request.acks
-        answer = ProduceAnswer(connection, version, correlation_id, acks, self._stats, now_ns)
-        routes = self._routes
+        topics: list[tuple[Topic, list[Produced]]] = []
+        answer = ProduceAnswer(
+            connection, version, correlation_id, acks, topics, self._stats, now_ns
+        )
         for topic, wanted in request.topics:
             partitions: list[Produced] = []
-            answer.topics.append((topic, partitions))
+            topics.append((topic, partitions))
             for index, records in wanted:
-                partition = routes.get((topic, index))
                 try:
-                    if partition is None or records is None or request.transactional_id:
-                        raise _why_not(topic, index, records, partition)
-                    if acks == ACKS_ALL:
-                        if partition.in_sync_count < partition.topic.config.min_insync_replicas:
-                            raise NotEnoughReplicas(
-                                "fewer replicas are in sync than min.insync.replicas"
-                            )
-                    elif acks not in (ACKS_LEADER, ACKS_NONE):
-                        raise InvalidRequiredAcks(f"acks is {acks}; it must be 0, 1 or -1")
-                    if partition.topic.internal:
-                        raise InvalidTopic(f"{partition.topic.name} is internal")
+                    partition = self._partition(topic, index, acks)
+                    if records is None:
+                        raise CorruptBatch("there are no records")
+                    if request.transactional_id is not None:
+                        raise TransactionsUnsupported("transactions are not supported")
                     base_offset, end_offset = partition.stage(records, now_ms)
                 except Refusal as refusal:
-                    partitions.append(_refused(index, refusal))
+                    partitions.append(refused(index, refusal))
                     continue
+                result = _PartitionResult(answer, partitions, len(partitions))
                 self._touched[partition] = None
-                self._staged.append((partition, end_offset, answer, partitions, len(partitions)))
+                self._staged.append((partition, end_offset if acks else 0, result))
+                answer.unsettled += 1
                 append_time = now_ms if partition.stamps_append_time else NO_TIMESTAMP
-                partitions.append(
-                    (index, 0, base_offset, append_time, partition.log.start_offset, None)
+                start_offset = partition.log.start_offset
+                partitions.append((index, 0, base_offset, append_time, start_offset, None))
+        if answer.unsettled == 1 and acks != ACKS_NONE:
+            shape = shape_of(version, request, frame, shape_at, end)
+            if shape is not None:
+                connection.add_lane(
+                    Lane(connection, version, acks, shape, topic, partition, self._stats)
                 )
+        return answer
+
+    def stage_on(
+        self,
+        lane: Lane,
+        correlation_id: int,
+        frame: memoryview,
+        position: int,
+        end: int,
+        now_ns: int,
+    ) -> LaneAnswer | None:
+        """As `stage`, for a frame that begins with the lane's shape, which ends at `position`.
+
+        None when the frame does not go on as it should; nothing has been done then.
+        """
+        records = records_after(lane.version, frame, position, end)
+        if records is None:
+            return None
+        staged = self._staged
+        if not staged:
+            self._now_ms = self._clock.now_ms()
+        now_ms = self._now_ms
+        partition = lane.partition
+        answer = LaneAnswer(lane, correlation_id, now_ns)
+        try:
+            if lane.acks == ACKS_ALL:
+                partition.check_in_sync()
+            answer.base_offset, end_offset = partition.stage(records, now_ms)
+        except Refusal as refusal:
+            answer.settle(refusal)
+            return answer
+        if partition.stamps_append_time:
+            answer.append_time = now_ms
+        self._touched[partition] = None
+        staged.append((partition, end_offset, answer))
         return answer
 
     @property
@@ -196,26 +233,26 @@ class ProduceHandler:
             except StorageFailed as failure:
                 failures[partition] = failure
         self._touched.clear()
-        for partition, end_offset, answer, partitions, at in self._staged:
+        for partition, end_offset, waiter in self._staged:
             if failures and partition in failures:
-                partitions[at] = _refused(partitions[at][0], failures[partition])
-            elif answer.acks != ACKS_NONE and partition.high_watermark < end_offset:
-                partition.wait_committed(end_offset, _PartitionWaiter(answer, partitions, at))
-                answer.waiting += 1
+                waiter.settle(failures[partition])
+            elif partition.high_watermark >= end_offset:
+                waiter.settle(None)
+            else:
+                partition.wait_committed(end_offset, waiter)
         self._staged.clear()
 
-
-def _refused(index: int, refusal: Refusal) -> Produced:
-    return (index, code_of(refusal), NO_OFFSET, NO_TIMESTAMP, NO_OFFSET, str(refusal))
-
-
-def _why_not(
-    topic: Topic, index: int, records: memoryview | None, partition: Partition | None
-) -> Refusal:
-    if partition is None:
-        if isinstance(topic, bytes):
-            return UnknownTopicId("no topic has this id, or it has no such partition")
-        return UnknownTopicOrPartition(f"there is no partition {index} of topic {topic!r}")
-    if records is None:
-        return CorruptBatch("there are no records")
-    return TransactionsUnsupported("transactions are not supported")
+    def _partition(self, topic: Topic, index: int, acks: int) -> Partition:
+        """The partition, if it takes such a request."""
+        partition = self._routes.get((topic, index))
+        if partition is None:
+            if isinstance(topic, bytes):
+                raise UnknownTopicId("no topic has this id, or it has no such partition")
+            raise UnknownTopicOrPartition(f"there is no partition {index} of topic {topic!r}")
+        if partition.topic.internal:
+            raise InvalidTopic(f"{partition.topic.name} is internal")
+        if acks == ACKS_ALL:
+            partition.check_in_sync()
+        elif acks not in (ACKS_LEADER, ACKS_NONE):
+            raise InvalidRequiredAcks(f"acks is {acks}; it must be 0, 1 or -1")
+        return partition

@@ -6,6 +6,7 @@ names topics by id.
 
 from duolog.wire.kafka.produce.request import ProduceRequest, Topic, parse_request
 from duolog.wire.kafka.produce.response import Produced, encode_one, encode_response
+from duolog.wire.kafka.produce.shape import records_after, shape_of
 
 __all__ = [
     "ProduceRequest",
@@ -14,4 +15,6 @@ __all__ = [
     "encode_one",
     "encode_response",
     "parse_request",
+    "records_after",
+    "shape_of",
 ]

@@ -1,0 +1,121 @@
+"""The fast lane: one connection that produces to one partition, in requests of one shape.
+
+Nearly every Produce request is like the one before it but for its records. On a lane nothing
+is parsed but their length, and the answer is one packed struct.
+"""
+
+from typing import TYPE_CHECKING
+
+from duolog.broker.partition import Partition
+from duolog.kafka_api.errors import code_of
+from duolog.model.errors import Refusal
+from duolog.observe.metrics import OperationStats
+from duolog.ports.transport import Chunk
+from duolog.records.header import NO_TIMESTAMP
+from duolog.wire.kafka.apis import ApiKey
+from duolog.wire.kafka.frames import response_prefix
+from duolog.wire.kafka.produce import Produced, Topic, encode_one, encode_response
+
+if TYPE_CHECKING:
+    from duolog.kafka_api.connection import Connection
+
+ACKS_NONE = 0
+ACKS_LEADER = 1
+ACKS_ALL = -1
+NO_OFFSET = -1
+
+
+class Lane:
+    __slots__ = (
+        "acks",
+        "api",
+        "connection",
+        "index",
+        "partition",
+        "shape",
+        "stats",
+        "topic",
+        "version",
+    )
+
+    def __init__(
+        self,
+        connection: "Connection",
+        version: int,
+        acks: int,
+        shape: bytes,
+        topic: Topic,
+        partition: Partition,
+        stats: OperationStats,
+    ) -> None:
+        self.connection = connection
+        self.version = version
+        self.api = ApiKey.PRODUCE << 16 | version
+        """API key and version, as the four bytes after a frame's size."""
+        self.acks = acks
+        self.shape = shape
+        self.topic = topic
+        self.partition = partition
+        self.index = partition.index
+        self.stats = stats
+
+
+class LaneAnswer:
+    """The answer to one request. It waits for the lane's partition itself."""
+
+    __slots__ = (
+        "_correlation_id",
+        "_failure",
+        "_lane",
+        "append_time",
+        "base_offset",
+        "ready",
+        "started_ns",
+        "stats",
+    )
+
+    is_produce = True
+
+    def __init__(self, lane: Lane, correlation_id: int, started_ns: int) -> None:
+        self._lane = lane
+        self._correlation_id = correlation_id
+        self._failure: Refusal | None = None
+        self.stats = lane.stats
+        self.started_ns = started_ns
+        self.base_offset = NO_OFFSET
+        self.append_time = NO_TIMESTAMP
+        self.ready = False
+
+    def settle(self, failure: Refusal | None) -> None:
+        connection = self._lane.connection
+        if failure is not None:
+            self._failure = failure
+            connection.drop_lanes()
+        self.ready = True
+        connection.answer_ready()
+
+    def append_to(self, chunks: list[Chunk]) -> None:
+        lane = self._lane
+        version = lane.version
+        if self._failure is None:
+            body = encode_one(
+                version,
+                lane.topic,
+                lane.index,
+                0,
+                self.base_offset,
+                self.append_time,
+                lane.partition.log.start_offset,
+            )
+        else:
+            body = encode_response(version, [(lane.topic, [refused(lane.index, self._failure)])])
+        chunks.append(
+            response_prefix(ApiKey.PRODUCE, version, self._correlation_id, len(body)) + body
+        )
+
+    def abandon(self) -> None:
+        """The records stay; there is only nobody left to tell."""
+
+
+def refused(index: int, refusal: Refusal) -> Produced:
+    return (index, code_of(refusal), NO_OFFSET, NO_TIMESTAMP, NO_OFFSET, str(refusal))
