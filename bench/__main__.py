@@ -11,19 +11,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from bench import compiler, driver, machine
+from bench import compiler, driver, kafka, machine
 from bench.catalog import GROUPS
 from bench.peers import roster
-from bench.peers.peer import PeerResult
 from bench.processes import ServerFailed
 from bench.report import Report
-from bench.rows import Row
+from bench.rows import failed
 from bench.stand import Scale, Stand
 from bench.table import end_progress, show_progress
 
 RESULTS = Path(__file__).parent / "results"
 BYTES_PER_GB = 1_000_000_000
 QUICK_BACKLOG_GB = 2.0
+FAILURES = (ServerFailed, driver.LoadFailed, kafka.Refused, OSError)
+"""What costs a run one group of workloads, not all of them."""
 
 
 def scale_of(arguments: argparse.Namespace) -> Scale:
@@ -68,19 +69,21 @@ def measure(arguments: argparse.Namespace) -> Report:
     arguments.dir.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="run-", dir=arguments.dir))
     stand = Stand(directory, tools, scale_of(arguments), show_progress)
-    rows: list[Row] = []
-    others: list[PeerResult] = []
-    try:
-        for group in arguments.groups:
-            rows.extend(GROUPS[group](stand))
-        if arguments.peers:
-            others = roster.run(stand)
-        about = machine.describe(directory, librdkafka=librdkafka_version(tools))
-    finally:
-        end_progress()
-        shutil.rmtree(directory, ignore_errors=True)
+    about = machine.describe(directory, librdkafka=librdkafka_version(tools))
     command = shlex.join(["python", "-m", "bench", *sys.argv[1:]])
-    return Report(about, command, rows, others)
+    report = Report(about, command, rows=[], peers=[])
+    for group in arguments.groups:
+        try:
+            report.rows.extend(GROUPS[group](stand))
+        except FAILURES as failure:
+            show_progress(f"{group} failed: {failure} (logs are in {directory})\n")
+            report.rows.append(failed(group, str(failure)))
+    if arguments.peers:
+        report.peers.extend(roster.run(stand))
+    end_progress()
+    if not report.failed:
+        shutil.rmtree(directory)
+    return report
 
 
 def librdkafka_version(tools: compiler.Tools) -> str:
@@ -109,13 +112,11 @@ def main() -> None:
     raise_file_limit()
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     path = arguments.json or RESULTS / f"{stamp}.json"
-    try:
-        report = measure(arguments)
-    except (ServerFailed, driver.LoadFailed) as failure:
-        sys.exit(f"bench: {failure}")
+    report = measure(arguments)
     report.write(path)
     report.print()
     print(f"written to {path}", file=sys.stderr)
+    sys.exit(1 if report.failed else 0)
 
 
 if __name__ == "__main__":

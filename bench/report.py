@@ -41,6 +41,10 @@ class Report:
             peers=[PeerResult(**peer) for peer in fields["peers"]],
         )
 
+    @property
+    def failed(self) -> bool:
+        return any(row.failed for row in self.rows)
+
     def print(self) -> None:
         if self.rows:
             print_table("Workloads", cells.HEADINGS, [cells.workload_cells(r) for r in self.rows])

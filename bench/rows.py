@@ -9,6 +9,8 @@ Headline = Literal[
     "mb_per_s", "messages_per_s", "requests_per_s", "p50_us", "p99_us", "seconds", "rss_mb"
 ]
 
+FAILED = "failed: "
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -22,6 +24,10 @@ class Row:
     floor: Figures | None = None
     floor_name: str = ""
     note: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.note.startswith(FAILED)
 
     @property
     def ratio(self) -> float | None:
@@ -53,6 +59,11 @@ class Row:
             floor_name=fields["floor_name"],
             note=fields["note"],
         )
+
+
+def failed(group: str, why: str) -> Row:
+    """Stands for the rows that a group of workloads did not get to."""
+    return Row(group, group, "seconds", ours=None, note=FAILED + why)
 
 
 def skipped(key: str, title: str, headline: Headline, why: str) -> Row:

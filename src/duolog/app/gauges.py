@@ -33,6 +33,7 @@ def register_gauges(
         broker.disk.free_bytes,
     )
     metrics.detail("topic", lambda name: _topic_samples(broker, name))
+    metrics.detail("group", lambda name: _group_samples(broker, name))
 
 
 def _topic_samples(broker: Broker, name: str) -> Iterator[Sample] | None:
@@ -58,3 +59,19 @@ def _partition_samples(broker: Broker, name: str, index: int) -> Iterator[Sample
         ("bytes_out_total", "Bytes fetched since the start.", partition.bytes_out, True),
     ):
         yield Sample(f"duolog_partition_{series}", doc, labels, value, counter)
+
+
+def _group_samples(broker: Broker, name: str) -> Iterator[Sample] | None:
+    group = broker.groups.find(name)
+    if group is None:
+        return None
+    return (
+        Sample(
+            "duolog_consumer_group_lag",
+            "Records that the group has not committed yet.",
+            {"group": name, "topic": at.topic, "partition": str(at.partition)},
+            max(0, partition.high_watermark - committed.offset),
+        )
+        for at, committed in group.ledger.offsets.items()
+        if (partition := broker.routes.get((at.topic, at.partition))) is not None
+    )

@@ -9,6 +9,7 @@ import signal
 import uuid
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -90,7 +91,9 @@ async def _serve(
         housekeeping = Housekeeping(broker)
         register_gauges(metrics, broker, housekeeping, listener)
         duties = asyncio.create_task(housekeeping.run())
-        duties.add_done_callback(lambda task: _duties_ended(task, stopped))
+        for task in (duties, broker.catalog.follower.task):
+            assert task is not None
+            task.add_done_callback(partial(_stop_on_failure, stopped))
         cleanup.callback(duties.cancel)
         probe = LoopLagProbe(metrics.loop_lag)
         probe.start()
@@ -232,10 +235,10 @@ def _stop_on_signals(stopped: asyncio.Future[int]) -> None:
         loop.add_signal_handler(number, stop)
 
 
-def _duties_ended(task: asyncio.Task[None], stopped: asyncio.Future[int]) -> None:
-    """Housekeeping only ends by being cancelled; anything else must not go unnoticed."""
+def _stop_on_failure(stopped: asyncio.Future[int], task: asyncio.Task[None]) -> None:
+    """These tasks only end by being cancelled; anything else must not go unnoticed."""
     if not task.cancelled() and task.exception() is not None:
-        log.critical("housekeeping failed", exc_info=task.exception())
+        log.critical("the node cannot go on", exc_info=task.exception())
         if not stopped.done():
             stopped.set_result(1)
 

@@ -101,19 +101,20 @@ class Housekeeping:
             self._unlink_later(partition, removed)
 
     async def _scrub(self) -> None:
-        """Read every sealed segment again and again, slowly, to find damage before a client."""
-        broker = self._broker
-        bytes_per_second = broker.settings.integer("log.scrub.bytes.per.second")
-        if bytes_per_second == 0:
-            return
-        while True:
-            for partition in tuple(broker.partitions()):
+        """Read every sealed segment now and then, slowly, to find damage before a client does."""
+        settings = self._broker.settings
+        bytes_per_second = settings.integer("log.scrub.bytes.per.second")
+        while bytes_per_second:
+            for partition in tuple(self._broker.partitions()):
                 for segment in tuple(partition.log.segments[:-1]):
-                    if not self._is_live(partition):
-                        break
-                    await self.scrub_segment(partition, segment)
+                    if segment.deleted or not self._is_live(partition):
+                        continue
+                    try:
+                        await self.scrub_segment(partition, segment)
+                    except OSError as error:
+                        log.error("segment not readable", segment=segment.path, error=str(error))
                     await asyncio.sleep(segment.size / bytes_per_second)
-            await asyncio.sleep(1)
+            await asyncio.sleep(settings.integer("log.scrub.interval.ms") / 1000)
 
     async def scrub_segment(self, partition: Partition, segment: Segment) -> None:
         verify = partial(partition.log.verify_segment, segment)

@@ -74,12 +74,12 @@ class _FutureWaiter:
 
 class Partition:
     __slots__ = (
-        "_bounds_timestamps",
+        "_ahead_ms_max",
         "_clock",
         "_decompressed_bytes_max",
+        "_examines",
         "_failure",
         "_fsync",
-        "_opens_batches",
         "_producers",
         "_readers",
         "_flusher",
@@ -131,11 +131,12 @@ class Partition:
         self.topic = topic
         self.log.config = config
         self._fsync = config.durability == "fsync"
-        self._opens_batches = config.cleanup_compact
         self.stamps_append_time = config.timestamp_type == "LogAppendTime"
-        self._bounds_timestamps = not self.stamps_append_time and (
-            config.timestamp_before_max_ms < TIMESTAMP_MS_MAX
-            or config.timestamp_after_max_ms < TIMESTAMP_MS_MAX
+        self._ahead_ms_max = config.timestamp_after_max_ms
+        self._examines = (
+            config.cleanup_compact
+            or self.stamps_append_time
+            or config.timestamp_before_max_ms < TIMESTAMP_MS_MAX
         )
 
     @property
@@ -166,18 +167,10 @@ class Partition:
         header = check_batch(batch, bytes_max=self.topic.config.max_message_bytes)
         if header.attributes & TRANSACTIONAL_BIT:
             raise TransactionsUnsupported("transactions are not supported")
-        if self._opens_batches:
-            check_records(
-                batch,
-                header,
-                decompressed_bytes_max=self._decompressed_bytes_max,
-                keys_required=True,
-            )
-        if self._bounds_timestamps:
-            self._check_timestamps(header, now_ms)
-        elif self.stamps_append_time:
-            stamp_append_time(batch, now_ms)
-            header = read_header(batch)
+        if self._examines:
+            header = self._examine(batch, header, now_ms)
+        elif header.max_timestamp > now_ms + self._ahead_ms_max:
+            raise _too_far_ahead(header, self._ahead_ms_max)
         if header.producer_id != NO_PRODUCER_ID:
             known = self._producers.find_duplicate(header)
             if known is not None:
@@ -190,20 +183,30 @@ class Partition:
         self.bytes_in += len(batch)
         return base_offset, base_offset + header.last_offset_delta + 1
 
-    def _check_timestamps(self, header: BatchHeader, now_ms: int) -> None:
+    def _examine(self, batch: memoryview, header: BatchHeader, now_ms: int) -> BatchHeader:
+        """What only some topics want: opened batches, stamped or bounded times."""
         config = self.topic.config
-        if header.max_timestamp == NO_TIMESTAMP:
-            return
-        if header.max_timestamp - now_ms > config.timestamp_after_max_ms:
-            raise InvalidTimestamp(
-                f"timestamp {header.max_timestamp} is more than "
-                f"{config.timestamp_after_max_ms} ms ahead"
+        if config.cleanup_compact:
+            check_records(
+                batch,
+                header,
+                decompressed_bytes_max=self._decompressed_bytes_max,
+                keys_required=True,
             )
-        if now_ms - header.base_timestamp > config.timestamp_before_max_ms:
+        if self.stamps_append_time:
+            stamp_append_time(batch, now_ms)
+            return read_header(batch)
+        if header.max_timestamp > now_ms + config.timestamp_after_max_ms:
+            raise _too_far_ahead(header, config.timestamp_after_max_ms)
+        if (
+            header.base_timestamp != NO_TIMESTAMP
+            and now_ms - header.base_timestamp > config.timestamp_before_max_ms
+        ):
             raise InvalidTimestamp(
                 f"timestamp {header.base_timestamp} is more than "
                 f"{config.timestamp_before_max_ms} ms old"
             )
+        return header
 
     def write_staged(self, now_ms: int) -> None:
         """Write what was staged. StorageFailed means that none of it will ever be read."""
@@ -302,3 +305,9 @@ class Partition:
         for header in self.log.headers(offset):
             table.replay(header, header.base_offset)
         return table
+
+
+def _too_far_ahead(header: BatchHeader, ahead_ms_max: int) -> InvalidTimestamp:
+    return InvalidTimestamp(
+        f"timestamp {header.max_timestamp} is more than {ahead_ms_max} ms ahead"
+    )

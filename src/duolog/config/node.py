@@ -11,8 +11,6 @@ from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
 KIB = 1024
 MIB = 1024 * KIB
 
-REPLICAS_MAX = (1 << 15) - 1
-"""What fits into the protocol's field."""
 
 TOPIC_PREFIX = "topic."
 """Before a topic setting's name, it is the node's default for topics that do not set it."""
@@ -92,12 +90,6 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "Partitions of a topic that does not say how many.",
             most=PARTITIONS_PER_TOPIC_MAX,
         ),
-        _count(
-            "default.replication.factor",
-            1,
-            "Replicas of a topic that does not say how many.",
-            most=REPLICAS_MAX,
-        ),
         _setting(
             "auto.create.topics.enable",
             "bool",
@@ -122,7 +114,7 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
         _bytes(
             "response.backlog.bytes.max",
             64 * MIB,
-            "Most bytes that wait for one client to read them; more closes its connection.",
+            "Most bytes that wait for one client to read them; past it, its requests wait.",
             least=KIB,
         ),
         _bytes(
@@ -155,6 +147,14 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             8 * MIB,
             "How fast stored batches are read again to find damage; 0 does not.",
             least=0,
+        ),
+        _setting(
+            "log.scrub.interval.ms",
+            "long",
+            7 * 24 * 3600 * 1000,
+            "Pause between two passes over everything that is stored.",
+            unit="ms",
+            least=1,
         ),
         _ms(
             "producer.id.expiration.ms",

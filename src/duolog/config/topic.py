@@ -37,7 +37,6 @@ class TopicConfig:
     delete_retention_ms: int = 24 * 3600 * 1000
     min_cleanable_dirty_ratio: float = 0.5
     file_delete_delay_ms: int = 60_000
-    unclean_leader_election: bool = False
     durability: Durability = "fsync"
 
 
@@ -61,6 +60,7 @@ def _fixed(name: str, kind: Kind, default: Value, only: str) -> Setting:
 
 _STORED_AS_RECEIVED = "batches are stored as the producer compressed them"
 _USE_DURABILITY = "set durability to say when an acknowledged record is on disk"
+_ONE_REPLICA = "a partition has one replica, so there is no other to elect"
 _NO_TIERS = "there is no tiered storage"
 _NO_THROTTLE = "replication is not throttled by replica"
 
@@ -190,12 +190,7 @@ _DECLARED = (
         unit="ms",
         least=0,
     ),
-    _kept(
-        "unclean.leader.election.enable",
-        "unclean_leader_election",
-        "bool",
-        "Whether a replica that may lack acknowledged records may lead when no other is left.",
-    ),
+    _fixed("unclean.leader.election.enable", "bool", False, _ONE_REPLICA),
     _kept(
         "durability",
         "durability",

@@ -50,6 +50,7 @@ class Connection(Growable):
         "_frame_since_ms",
         "_lane_bytes",
         "_lanes",
+        "_paused",
         "_serving",
         "_transport",
         "_used_ms",
@@ -63,6 +64,7 @@ class Connection(Growable):
         self._lanes: dict[bytes, Lane] = {}
         self._lane_bytes = 0
         """How long the shapes of all lanes are."""
+        self._paused = False
         self._serving = False
         self._used_ms = door.clock.monotonic_ms()
         self._frame_since_ms: int | None = None
@@ -124,7 +126,7 @@ class Connection(Growable):
                 malformed = str(error)
             finally:
                 # Whatever went wrong, staged batches must not outlive the bytes they point to.
-                if door.produce.has_staged:
+                if door.produce.staged:
                     door.produce.write()
             more = self._send_answers() and malformed is None
         self._serving = False
@@ -257,12 +259,15 @@ class Connection(Growable):
     def _make_room(self) -> None:
         """Make sure that there is somewhere to receive into, or stop reading until there is."""
         buffer = self._buffer
-        if buffer.is_full:
+        if buffer.end == len(buffer.data):
             buffer.compact()
             if buffer.is_full and not self._grow():
+                self._paused = True
                 self._transport.pause_reading()
                 return
-        self._transport.resume_reading()
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
 
     def _grow(self) -> bool:
         if self._frame_since_ms is None:

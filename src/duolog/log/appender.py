@@ -168,6 +168,10 @@ class Appender:
             for segment in created:
                 segment.remove()
             self._active.file.truncate(self._active.size)
+            # Durably, or a crash could bring back what its producer was told had failed.
+            self._active.file.sync()
+            if created:
+                self._disk.directory(self._path).sync()
         except OSError as second:
             # A part of a batch may be left behind the end, where the next would follow it.
             self._failure = second

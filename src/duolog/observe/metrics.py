@@ -32,7 +32,7 @@ class OperationStats:
     def done(self, started_ns: int, ended_ns: int, count: int = 1) -> None:
         """So many requests, which came together, were answered together."""
         self.ok += count
-        self.observe((ended_ns - started_ns) / 1e9, count)
+        self.observe((ended_ns - started_ns) * 1e-9, count)
 
 
 @dataclass(frozen=True, slots=True)

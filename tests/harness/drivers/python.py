@@ -1,6 +1,7 @@
 """kafka-python, which sends the newest versions of most requests."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -52,7 +53,7 @@ def read(
     )
     try:
         consumer.assign([TopicPartition(topic, 0)])
-        seen = [_seen(record) for record, _ in zip(consumer, range(count), strict=False)]
+        seen = [_seen(record) for record in islice(consumer, count)]
         assert len(seen) == count, f"only {len(seen)} of {count} records came"
         return seen
     finally:

@@ -3,7 +3,7 @@ from pathlib import Path
 from bench.cells import number, workload_cells
 from bench.peers.peer import PeerResult
 from bench.report import Report
-from bench.rows import Row, skipped
+from bench.rows import Row, failed, skipped
 from bench.samples import Figures
 from bench.table import plain
 
@@ -67,3 +67,10 @@ def test_numbers_keep_about_three_digits() -> None:
         "0.46",
         "",
     ]
+
+
+def test_a_failed_group_makes_the_report_a_failed_one() -> None:
+    assert not report().failed
+    broken = Report(MACHINE, "python -m bench", [PRODUCE, failed("fsync", "no disk")], [])
+    assert broken.failed
+    assert workload_cells(broken.rows[1])[:2] == ["fsync", "failed: no disk"]

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.fakes.disk import FakeDisk, PowerCut
+from tests.unit.log.workbench import NOW_MS, append, contents, open_log, sync
 
 from duolog.config.topic import TopicConfig
 from duolog.log.log import Log
@@ -21,8 +23,6 @@ from duolog.records.builder import build_batch
 from duolog.records.header import read_header
 from duolog.records.iterator import iter_keys
 from duolog.records.record import Record
-from tests.fakes.disk import FakeDisk, PowerCut
-from tests.unit.log.workbench import NOW_MS, append, contents, open_log, sync
 
 CONFIG = TopicConfig(
     cleanup_compact=True,

@@ -127,7 +127,7 @@ class ProduceHandler:
         self._clock = clock
         self._stats = stats
         self._now_ms = 0
-        self._staged: list[tuple[Partition, int, Waiter]] = []
+        self.staged: list[tuple[Partition, int, Waiter]] = []
         """The partition, the offset that its high watermark must reach, and who waits."""
         self._touched: dict[Partition, None] = {}
 
@@ -147,7 +147,7 @@ class ProduceHandler:
         `shape_at` is where the frame goes on after the correlation id: if more requests of
         this shape may follow, the connection is given a lane for them.
         """
-        if not self._staged:
+        if not self.staged:
             self._now_ms = self._clock.now_ms()
         now_ms = self._now_ms
         request = parse_request(version, frame, position, end)
@@ -172,7 +172,7 @@ class ProduceHandler:
                     continue
                 result = _PartitionResult(answer, partitions, len(partitions))
                 self._touched[partition] = None
-                self._staged.append((partition, end_offset if acks else 0, result))
+                self.staged.append((partition, end_offset if acks else 0, result))
                 answer.unsettled += 1
                 append_time = now_ms if partition.stamps_append_time else NO_TIMESTAMP
                 start_offset = partition.log.start_offset
@@ -201,7 +201,7 @@ class ProduceHandler:
         records = records_after(lane.version, frame, position, end)
         if records is None:
             return None
-        staged = self._staged
+        staged = self.staged
         if not staged:
             self._now_ms = self._clock.now_ms()
         now_ms = self._now_ms
@@ -220,27 +220,24 @@ class ProduceHandler:
         staged.append((partition, end_offset, answer))
         return answer
 
-    @property
-    def has_staged(self) -> bool:
-        return bool(self._staged)
-
     def write(self) -> None:
         """Write what the read event staged. Afterwards each answer is ready, or waits."""
-        failures: dict[Partition, StorageFailed] = {}
+        failures: dict[Partition, StorageFailed] | None = None
         for partition in self._touched:
             try:
                 partition.write_staged(self._now_ms)
             except StorageFailed as failure:
+                failures = failures or {}
                 failures[partition] = failure
         self._touched.clear()
-        for partition, end_offset, waiter in self._staged:
-            if failures and partition in failures:
+        for partition, end_offset, waiter in self.staged:
+            if failures is not None and partition in failures:
                 waiter.settle(failures[partition])
             elif partition.high_watermark >= end_offset:
                 waiter.settle(None)
             else:
                 partition.wait_committed(end_offset, waiter)
-        self._staged.clear()
+        self.staged.clear()
 
     def _partition(self, topic: Topic, index: int, acks: int) -> Partition:
         """The partition, if it takes such a request."""

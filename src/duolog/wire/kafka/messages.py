@@ -58,6 +58,8 @@ _MALFORMED = (StructError, IndexError, ValueError, OverflowError, MalformedMessa
 def _decode(api_key: int, version: int, kind: Kind, body: memoryview, items_max: int) -> Any:
     read = decoder(entity(api_key, version, kind))
     message, position = read(body, 0, Bounds(len(body), items_max))
-    if position != len(body):
-        raise MalformedMessage("a message does not end where its frame ends")
+    # A request may be followed by bytes that nobody reads: Kafka allows it and clients rely
+    # on it (see metadata.py).
+    if kind == "response" and position != len(body):
+        raise MalformedMessage("a response does not end where its frame ends")
     return message
