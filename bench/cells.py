@@ -29,7 +29,8 @@ _UNITS = {
     "rss_mb": "MB",
 }
 _NAMES = {"p50_us": "p50 ", "p99_us": "p99 "}
-_MARKS = {True: "pass", False: "MISS", None: "-"}
+_MARKS = {True: "pass", False: "MISS", None: "void"}
+"""Void: measured, but by a run too disturbed to say so."""
 
 
 def number(value: float | None) -> str:

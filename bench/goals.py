@@ -1,5 +1,6 @@
 """What the broker is expected to reach, judged from the rows of a run. Pure."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ class Goal:
     measure: Callable[[Mapping[str, Row]], float | None]
     at_least: bool = False
     """Most goals are ceilings."""
+    plausible: tuple[float, float] = (0.0, math.inf)
+    """Outside it the run was disturbed: a broker does not do more work than the floor with
+    less CPU, nor is an acknowledged fdatasync faster than the fdatasync."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,11 @@ class Verdict:
     unit: str
     at_least: bool
     passed: bool | None
-    """None when the run did not measure it."""
+    """None when the run did not measure it, or measured nonsense."""
+
+    @property
+    def void(self) -> bool:
+        return self.measured is not None and self.passed is None
 
 
 def ours(
@@ -58,18 +66,23 @@ def between(key: str, other: str, figure: str) -> Callable[[Mapping[str, Row]], 
     return measure
 
 
+NOT_BELOW, NOT_ABOVE = (0.9, math.inf), (0.0, 1.1)
+"""Plausible ratios to what is known to be the least or the most, with room for noise."""
+
 GOALS: Sequence[Goal] = (
     Goal(
         "broker CPU per MB produced in 1 MB batches, over the floor's",
         1.5,
         "x",
         against_floor("produce/1MB/1p", "cpu_ms_per_mb"),
+        plausible=NOT_BELOW,
     ),
     Goal(
         "broker CPU per MB fetched, over the floor's",
         1.5,
         "x",
         against_floor("consume/1MB/1p", "cpu_ms_per_mb"),
+        plausible=NOT_BELOW,
     ),
     Goal(
         "broker CPU of a one-record Produce, os mode, 4 connections, unpipelined",
@@ -96,12 +109,14 @@ GOALS: Sequence[Goal] = (
         "x",
         between("fsync/1KB/fsync", "fsync/1KB/os", "mb_per_s"),
         at_least=True,
+        plausible=NOT_ABOVE,
     ),
     Goal(
         "p99 of a lone fsync request, in p99 fdatasyncs of the same disk",
         2.0,
         "x",
         between("fsync/lone/fsync", "fsync/fdatasync", "p99_us"),
+        plausible=NOT_BELOW,
     ),
     Goal(
         "time to ready with 1,000 partitions and 10 GB after SIGKILL",
@@ -126,6 +141,7 @@ def judge(rows: Sequence[Row], goals: Sequence[Goal] = GOALS) -> list[Verdict]:
 
 def _judge_one(goal: Goal, measured: float | None) -> Verdict:
     passed = None
-    if measured is not None:
+    least, most = goal.plausible
+    if measured is not None and least <= measured <= most:
         passed = measured >= goal.limit if goal.at_least else measured <= goal.limit
     return Verdict(goal.text, measured, goal.limit, goal.unit, goal.at_least, passed)

@@ -69,8 +69,8 @@ class Report:
         return "\n".join(parts) + "\n"
 
     def _judged(self) -> list[Verdict]:
-        """Goals that this run says something about."""
-        return [verdict for verdict in judge(self.rows) if verdict.passed is not None]
+        """Goals that this run measured."""
+        return [verdict for verdict in judge(self.rows) if verdict.measured is not None]
 
 
 def _machine_sentence(machine: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bench import driver, kafka, processes
+from bench import driver, kafka, memory, processes
 from bench.compiler import Tools
 from bench.driver import Shape, Traffic
 from bench.processes import Server
@@ -141,5 +141,6 @@ class Stand:
         for number in range(self.scale.rounds + 1):
             self.progress(f"{title}: round {number} of {self.scale.rounds}")
             for contestant, taken in zip(contestants, samples, strict=True):
+                memory.touch(2 * self.scale.bytes_per_run)
                 taken.append(contestant(number))
         return [taken[1:] for taken in samples]

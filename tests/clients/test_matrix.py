@@ -24,7 +24,8 @@ def some_messages() -> list[Message]:
         Message(b"tombstone", None),
         Message(b"", b""),
         Message(bytes(range(256)), b"\x00\xff" * 700),
-        Message(b"headers", b"v", (("a", b"1"), ("a", b"\x00\x80"), ("null", None), ("ü", b""))),
+        Message(b"headers", b"v", (("a", b"1"), ("a", b"\x00\x80"), ("ü", b""))),
+        Message(b"null header", b"v", (("null", None),)),
     ]
     return [
         shapes[each % len(shapes)]._replace(timestamp=now_ms + each * 7 % 100)
@@ -39,6 +40,9 @@ def test_every_client_reads_what_another_wrote(
 ) -> None:
     admin.create_topics([NewTopic(topic, 1)])[topic].result(10)
     messages = some_messages()
+    if writer is python:
+        # It cannot send a header without a value; it can read one.
+        messages = [each for each in messages if each.key != b"null header"]
     writer.produce(address, topic, messages, compression=codec)
     for reader in (confluent, aio, python):
         seen = reader.read(address, topic, len(messages))

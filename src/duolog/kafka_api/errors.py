@@ -35,7 +35,8 @@ CODES: dict[type[Refusal], ErrorCode] = {
     refused.StorageFailed: ErrorCode.kafka_storage_error,
     refused.OutOfOrderSequence: ErrorCode.out_of_order_sequence_number,
     refused.InvalidProducerEpoch: ErrorCode.invalid_producer_epoch,
-    refused.TransactionsUnsupported: ErrorCode.invalid_txn_state,
+    # The one code at which every client gives up at once: librdkafka tries any other for ever.
+    refused.TransactionsUnsupported: ErrorCode.transactional_id_authorization_failed,
     refused.FetchSessionNotFound: ErrorCode.fetch_session_id_not_found,
     refused.InvalidFetchSessionEpoch: ErrorCode.invalid_fetch_session_epoch,
     refused.CoordinatorNotAvailable: ErrorCode.coordinator_not_available,

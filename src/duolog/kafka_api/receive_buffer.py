@@ -4,8 +4,10 @@ Grows as bytes arrive, never by what a frame declares, and within a budget that 
 connections share, so that a hundred clients announcing 100 MB each cost nothing.
 """
 
+from mmap import mmap
+
 BASE_BYTES = 256 * 1024
-"""Large enough to take many pipelined requests with one read. Untouched pages cost nothing."""
+"""Large enough to take many pipelined requests with one read."""
 GRANULE_BYTES = 64 * 1024
 
 
@@ -52,7 +54,7 @@ class ReceiveBuffer:
 
     def __init__(self, budget: ReceiveBudget) -> None:
         self._budget = budget
-        self.data = bytearray(BASE_BYTES)
+        self.data = _pages(BASE_BYTES)
         self.view = memoryview(self.data)
         self.start = 0
         self.end = 0
@@ -96,15 +98,25 @@ class ReceiveBuffer:
         self._budget.forget(asker)
         if len(self.data) > BASE_BYTES:
             self._budget.give_back(len(self.data) - BASE_BYTES)
-        self.data = bytearray(1)
+        self.data = _NOTHING
         self.view = memoryview(self.data)
         self.start = self.end = 0
 
     def _replace(self, size: int) -> None:
         held = self.end - self.start
-        data = bytearray(size)
+        data = _pages(size)
         data[:held] = self.view[self.start : self.end]
         self.data = data
         self.view = memoryview(data)
         self.start = 0
         self.end = held
+
+
+def _pages(size: int) -> mmap:
+    """Memory that costs nothing until bytes arrive, where a bytearray would be filled with
+    zeros at once: most connections of a busy node are idle."""
+    return mmap(-1, size)
+
+
+_NOTHING = _pages(1)
+"""What is left to a connection that is gone."""

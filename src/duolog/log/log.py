@@ -187,10 +187,12 @@ class Log(Appender):
             )
         )
         segment = self.segments[kept]
-        position = segment.find(offset)
         self._remove_last(len(self.segments) - kept - 1)
-        segment.truncate(position)
+        segment.truncate(offset)
         self._restart_at(segment)
+        if self.end_offset < self.start_offset:
+            # The batch that went began before the start, where nothing is written again.
+            self.reset_to(self.start_offset)
 
     def reset_to(self, offset: int) -> None:
         """Drop everything, durably, and go on at the offset."""
@@ -213,7 +215,6 @@ class Log(Appender):
         self.end_offset = self.staged_end_offset = segment.end_offset
         self.durable_offset = min(self.durable_offset, self.end_offset)
         self._sync_limit = min(self._sync_limit, self.end_offset)
-        self._unsynced.clear()
         self._reader.forget()
         self._set_active(segment)
         self.epochs.truncate_end(self.end_offset)

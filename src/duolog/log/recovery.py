@@ -58,6 +58,8 @@ class Recovery:
         self._directory = directory
         self._interval_bytes = config.index_interval_bytes
         self._scan_from = recovery_point
+        self._start_offset = 0
+        """What lies below it is gone, whatever state it is in."""
         self._report = RecoveryReport()
         self._found_damage: list[DamagedRange] = []
         self._found_epochs: list[tuple[int, int]] = []
@@ -72,8 +74,9 @@ class Recovery:
         if marks.rescan_offset is not None:
             self._scan_from = min(self._scan_from, marks.rescan_offset)
         known_damage = read_quarantine(self._disk, self._directory)
+        self._start_offset = marks.start_offset
         segments = self._open_segments(names, known_damage, now_ms)
-        segments = self._start_at(segments, marks.start_offset)
+        segments = self._start_at(segments)
         self._settle_damage(segments, known_damage)
         epochs = self._settle_epochs(segments)
         if self._report.scanned_bytes:
@@ -105,7 +108,7 @@ class Recovery:
                 index_interval_bytes=self._interval_bytes,
             )
             segment.set_damage([found for found in known_damage if found.segment_base == base])
-            if following is None or following > self._scan_from:
+            if following is None or following > max(self._scan_from, self._start_offset):
                 self._recover_segment(segment, is_last=following is None, now_ms=now_ms)
             segments.append(segment)
         return segments
@@ -119,14 +122,14 @@ class Recovery:
         self._found_damage += findings.damage
         self._found_epochs += findings.epochs
 
-    def _start_at(self, segments: list[Segment], start_offset: int) -> list[Segment]:
+    def _start_at(self, segments: list[Segment]) -> list[Segment]:
         """The start offset outlives the records: what was deleted is never numbered again."""
-        if segments and segments[-1].end_offset >= start_offset:
+        if segments and segments[-1].end_offset >= self._start_offset:
             return segments
         for segment in segments:
             segment.remove()
         interval = self._interval_bytes
-        return [Segment.create(self._disk, self._directory, start_offset, interval)]
+        return [Segment.create(self._disk, self._directory, self._start_offset, interval)]
 
     def _settle_damage(self, segments: list[Segment], known: list[DamagedRange]) -> None:
         sizes = {segment.base_offset: segment.size for segment in segments}
@@ -134,6 +137,7 @@ class Recovery:
             found
             for found in {*known, *self._found_damage}
             if found.end_position <= sizes.get(found.segment_base, -1)
+            and found.next_offset > self._start_offset
         )
         if list(ranges) != known:
             write_quarantine(self._disk, self._directory, ranges)

@@ -278,14 +278,18 @@ class Segment:
         self.damage = tuple(sorted(damage))
         self._damaged = {found.position: found.end_position for found in damage if found.length}
 
-    def truncate(self, position: int) -> None:
-        """Cut a sealed or active segment at a batch boundary and make it the active one.
+    def truncate(self, offset: int) -> None:
+        """Cut off the batch that holds the offset, and what follows; this is the active one now.
 
-        Durable when it returns. The end offset becomes that of the last batch that is left.
+        Durable when it returns. The end offset becomes that of what is left.
         """
         index = self.index
-        self.set_damage([found for found in self.damage if found.end_position <= position])
-        end_offset = max((found.next_offset for found in self.damage), default=self.base_offset)
+        position = self.find(offset)
+        kept = [found for found in self.damage if found.next_offset <= offset]
+        for found in self.damage[len(kept) :]:
+            position = min(position, found.position)
+        self.set_damage(kept)
+        end_offset = max((found.next_offset for found in kept), default=self.base_offset)
         before = index.boundary_at_most(position - 1)[1]
         self.file.truncate(position)
         self.file.sync()

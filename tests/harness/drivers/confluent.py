@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from tests.harness.drivers.member import HEARTBEAT_MS, RECORDS_PER_COMMIT, SESSION_MS, GroupMember
 from tests.harness.drivers.message import Message, Seen
 
@@ -70,6 +70,7 @@ def _seen(record: Any) -> Seen:
 
 class Member(GroupMember):
     strategy = "range"
+    retriable_codes: tuple[int, ...] = ()
 
     def consume(self) -> None:
         self._pending: dict[int, int] = {}
@@ -98,11 +99,19 @@ class Member(GroupMember):
 
     def _commit(self, partitions: set[int]) -> None:
         offsets = {each: self._pending.pop(each) for each in partitions & self._pending.keys()}
-        if offsets:
-            wanted = [TopicPartition(self.topic, *position) for position in offsets.items()]
-            for result in self._consumer.commit(offsets=wanted, asynchronous=False) or ():
-                assert result.error is None, result.error
-            self.ledger.committed(offsets)
+        if not offsets:
+            return
+        wanted = [TopicPartition(self.topic, *position) for position in offsets.items()]
+        try:
+            self._consumer.commit(offsets=wanted, asynchronous=False)
+        except KafkaException as failure:
+            # A cooperative member reads on while the group changes, and may commit for a
+            # generation that has just ended. It keeps its partitions and commits them later.
+            if failure.args[0].code() not in self.retriable_codes:
+                raise
+            self._pending = offsets | self._pending
+            return
+        self.ledger.committed(offsets)
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self.assigned = self.assigned | {each.partition for each in partitions}
@@ -110,8 +119,11 @@ class Member(GroupMember):
     def _on_revoke(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         revoked = {each.partition for each in partitions}
         self._commit(revoked)
+        for each in revoked:
+            self._pending.pop(each, None)
         self.assigned = self.assigned - revoked
 
 
 class CooperativeMember(Member):
     strategy = "cooperative-sticky"
+    retriable_codes = (KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS)

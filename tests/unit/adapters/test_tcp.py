@@ -129,9 +129,7 @@ async def test_the_session_learns_once_that_the_client_has_gone(listening: Liste
     session.transport.write([b"into the void"])
 
 
-async def test_a_truncated_file_closes_the_connection(
-    listening: Listening, tmp_path: Path
-) -> None:
+async def test_a_truncated_file_closes_the_connection(listening: Listening, tmp_path: Path) -> None:
     _, session = await listening.connect()
     file = LocalDisk(str(tmp_path)).open("a", create=True)
     session.transport.write([b"x", FileRange(file, 0, 100)])

@@ -28,6 +28,14 @@ def test_a_ratio_to_the_floor_is_of_the_same_row() -> None:
     assert verdict.measured == pytest.approx(1.5)
 
 
+def test_a_broker_cheaper_than_the_floor_is_a_disturbed_run_not_a_pass() -> None:
+    disturbed = row("produce/1MB/1p", Figures(cpu_ms_per_mb=0.75), Figures(cpu_ms_per_mb=3.1))
+    verdict = judge([disturbed])[0]
+    assert verdict.measured == pytest.approx(0.242, rel=0.01)
+    assert verdict.passed is None
+    assert verdict.void
+
+
 def test_what_a_run_left_out_is_neither_passed_nor_failed() -> None:
     rows = [skipped(key, key, "mb_per_s", "not installed") for key in ("fsync/1KB/fsync", "x")]
     assert {verdict.passed for verdict in judge(rows)} == {None}

@@ -188,7 +188,7 @@ class LogMachine(RuleBasedStateMachine):
         self.log.close(NOW_MS)
         self.recovery_point = self.log.durable_offset
         self.log = open_log(self.disk, CONFIG, recovery_point=self.recovery_point)
-        assert self.log.recovery.scanned_bytes == 0
+        assert self.log.recovery.scanned_bytes == 0 or self.log.marks.rescan_offset is not None
 
     @rule()
     def kill_and_start(self) -> None:
@@ -210,11 +210,11 @@ class LogMachine(RuleBasedStateMachine):
         assert log.end_offset >= durable_offset or not self.batches
         assert all(each.first_offset >= durable_offset for each in log.damaged)
         if log.damaged:
-            log.truncate_to(log.damaged[0].first_offset)
+            log.truncate_to(max(log.damaged[0].first_offset, self.start_offset))
         if compacted:
             known = self._records()
             self.batches = [each for each in self.batches if each.next_offset <= log.end_offset]
-            self._accept_compaction(log.marks.cleaned_offset)
+            self._accept_compaction(durable_offset)
             assert self._records().items() <= known.items()
         else:
             found = [stored(data) for data in contents(log)]

@@ -1,0 +1,227 @@
+"""A partition: what is acknowledged when, what readers see, what is refused."""
+
+import errno
+
+import pytest
+
+from duolog.model.errors import (
+    FencedLeaderEpoch,
+    InvalidRecord,
+    InvalidTimestamp,
+    NotEnoughReplicas,
+    OffsetOutOfRange,
+    OutOfOrderSequence,
+    StorageFailed,
+    TransactionsUnsupported,
+    UnknownLeaderEpoch,
+)
+from duolog.records.header import read_header
+from tests.unit.broker.workbench import NOW_MS, Workbench, a_batch
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def advanced(self) -> None:
+        self.calls += 1
+
+
+def test_nothing_is_acknowledged_or_read_before_it_is_synced() -> None:
+    bench = Workbench()
+    _, outcome = bench.produce()
+    assert not outcome.settled
+    assert bench.partition.read(0, 1 << 20) is None
+    bench.disk.finish_sync()
+    assert outcome.settled
+    assert outcome.failure is None
+    assert bench.partition.high_watermark == 1
+    piece = bench.partition.read(0, 1 << 20)
+    assert piece is not None
+    assert piece.next_offset == 1
+
+
+def test_what_arrives_during_a_sync_waits_for_the_next_one() -> None:
+    bench = Workbench()
+    _, first = bench.produce()
+    _, second = bench.produce()
+    bench.disk.finish_sync()
+    assert first.settled
+    assert not second.settled
+    bench.disk.finish_sync()
+    assert second.settled
+
+
+def test_one_sync_covers_everything_that_was_written_meanwhile() -> None:
+    bench = Workbench()
+    bench.produce()
+    outcomes = [bench.produce()[1] for _ in range(10)]
+    bench.disk.finish_sync()
+    assert len(bench.disk.syncs) == 1
+    bench.disk.finish_sync()
+    assert all(outcome.settled for outcome in outcomes)
+    assert bench.disk.syncs == []
+
+
+@pytest.mark.parametrize("durability", ["os", "replicated"])
+def test_without_fsync_a_write_is_enough(durability: str) -> None:
+    bench = Workbench(durability=durability)
+    _, outcome = bench.produce()
+    assert outcome.settled
+    assert bench.disk.syncs == []
+
+
+def test_a_failed_sync_is_reported_and_never_tried_again() -> None:
+    bench = Workbench()
+    bench.produce()
+    bench.disk.finish_sync(OSError(errno.EIO, "broken"))
+    assert [failure.errno for failure in bench.failures] == [errno.EIO]
+    bench.produce()
+    assert bench.disk.syncs == []
+
+
+def test_fencing_tells_who_waits_and_refuses_what_comes() -> None:
+    bench = Workbench()
+    _, outcome = bench.produce()
+    failure = StorageFailed("broken")
+    bench.partition.fence(failure)
+    assert outcome.failure is failure
+    with pytest.raises(StorageFailed):
+        bench.produce()
+
+
+def test_a_duplicate_gets_its_first_offset_and_waits_for_the_same_sync() -> None:
+    bench = Workbench()
+    batch = a_batch([b"a", b"b"], producer_id=9, sequence=0)
+    first, _ = bench.produce(batch)
+    again, outcome = bench.produce(batch)
+    assert again == first
+    assert bench.partition.log.end_offset == 2
+    assert not outcome.settled
+    bench.disk.finish_sync()
+    bench.disk.finish_sync()
+    assert outcome.settled
+
+
+def test_producers_are_recognised_after_a_restart_without_a_snapshot() -> None:
+    bench = Workbench()
+    batch = a_batch(producer_id=9, sequence=0)
+    bench.produce(batch)
+    bench.disk.finish_sync()
+    bench.open()
+    assert bench.produce(batch)[0] == 0
+    assert bench.partition.log.end_offset == 1
+    with pytest.raises(OutOfOrderSequence):
+        bench.produce(a_batch(producer_id=9, sequence=5))
+
+
+def test_producers_are_recognised_from_a_snapshot_and_what_follows_it() -> None:
+    bench = Workbench()
+    early, late = (a_batch(producer_id=9, sequence=n) for n in range(2))
+    bench.produce(early)
+    bench.disk.finish_sync()
+    write = bench.partition.take_snapshot()
+    assert write is not None
+    write()
+    bench.produce(late)
+    bench.disk.finish_sync()
+    bench.open()
+    assert bench.produce(early)[0] == 0
+    assert bench.produce(late)[0] == 1
+    assert bench.partition.log.end_offset == 2
+
+
+def test_no_snapshot_is_taken_of_what_a_crash_could_take_back() -> None:
+    bench = Workbench()
+    bench.produce()
+    assert bench.partition.take_snapshot() is None
+
+
+def test_a_full_disk_refuses_the_batch_and_forgets_its_producer() -> None:
+    bench = Workbench()
+    bench.produce()
+    bench.disk.finish_sync()
+    batch = a_batch(producer_id=9, sequence=0)
+    bench.disk.fail("write", errno.ENOSPC)
+    with pytest.raises(StorageFailed):
+        bench.produce(batch)
+    bench.disk.clear_faults()
+    assert bench.partition.log.end_offset == 1
+    assert bench.produce(batch)[0] == 1
+
+
+def test_readers_are_told_when_there_is_more() -> None:
+    bench = Workbench()
+    reader = Listener()
+    bench.partition.add_reader(reader)
+    bench.produce()
+    assert reader.calls == 0
+    bench.disk.finish_sync()
+    assert reader.calls == 1
+    bench.partition.remove_reader(reader)
+    bench.produce()
+    bench.disk.finish_sync()
+    assert reader.calls == 1
+
+
+def test_reading_past_the_end_is_out_of_range() -> None:
+    bench = Workbench()
+    with pytest.raises(OffsetOutOfRange):
+        bench.partition.read(1, 1 << 20)
+
+
+def test_a_compacted_topic_refuses_records_without_a_key() -> None:
+    bench = Workbench(cleanup_policy="compact")
+    with pytest.raises(InvalidRecord):
+        bench.produce(a_batch(key=None))
+
+
+def test_transactional_batches_are_refused() -> None:
+    bench = Workbench()
+    with pytest.raises(TransactionsUnsupported):
+        bench.produce(a_batch(producer_id=1, sequence=0, transactional=True))
+
+
+def test_timestamps_far_ahead_are_refused() -> None:
+    bench = Workbench()
+    with pytest.raises(InvalidTimestamp):
+        bench.produce(a_batch(timestamp=NOW_MS + 3_600_001))
+    bench.produce(a_batch(timestamp=NOW_MS + 3_600_000))
+
+
+def test_timestamps_long_past_are_refused_where_the_topic_says_so() -> None:
+    bench = Workbench(message_timestamp_before_max_ms="1000")
+    with pytest.raises(InvalidTimestamp):
+        bench.produce(a_batch(timestamp=NOW_MS - 1001))
+    bench.produce(a_batch(timestamp=NOW_MS - 1000))
+
+
+def test_append_time_replaces_the_producers_timestamps() -> None:
+    bench = Workbench(message_timestamp_type="LogAppendTime", durability="os")
+    bench.produce(a_batch(timestamp=5))
+    piece = bench.partition.read(0, 1 << 20)
+    assert piece is not None
+    header = read_header(piece.file.pread(piece.length, piece.position))
+    assert header.max_timestamp == NOW_MS
+    assert header.uses_log_append_time
+
+
+def test_epochs_other_than_the_leaders_are_refused() -> None:
+    partition = Workbench().partition
+    partition.check_epoch(-1)
+    partition.check_epoch(3)
+    with pytest.raises(FencedLeaderEpoch):
+        partition.check_epoch(2)
+    with pytest.raises(UnknownLeaderEpoch):
+        partition.check_epoch(4)
+
+
+def test_too_few_in_sync_replicas_are_noticed() -> None:
+    with pytest.raises(NotEnoughReplicas):
+        Workbench(min_insync_replicas="2").partition.check_in_sync()
+
+
+async def test_our_own_appends_return_when_they_are_durable() -> None:
+    bench = Workbench(durability="os")
+    assert await bench.partition.append(bytearray(a_batch())) == 0
+    assert await bench.partition.append(bytearray(a_batch())) == 1
