@@ -210,7 +210,7 @@ def _cannot_bind(name: str, address: Address, error: OSError) -> StartRefused:
 def _advertised(settings: Settings, listener: TcpListener) -> tuple[str, int]:
     """Where clients are told to connect: as configured, else where the node listens."""
     advertised = settings.address("kafka.advertised")
-    host, port = listener.address
+    _host, port = listener.address
     if advertised is None:
         listening = settings.address("kafka.listen")
         assert listening is not None

@@ -132,6 +132,8 @@ class Broker:
             partition = self.storage.open(topic, index, state.leader_epoch)
             self.routes[topic.name, index] = partition
             self.routes[topic.id.bytes, index] = partition
+            # Opening takes about a millisecond, and others are being served meanwhile.
+            await asyncio.sleep(0)
         await self.storage.sync_root()
 
     def _remove_tree_later(self, path: str) -> None:

@@ -18,7 +18,7 @@ class ReceiveBudget:
 
     def __init__(self, bytes_max: int) -> None:
         self._free = bytes_max
-        self._waiting: dict["Growable", None] = {}
+        self._waiting: dict[Growable, None] = {}
 
     def take(self, count: int, asker: "Growable") -> bool:
         """Whether the bytes were granted; else the asker is called when some are free again."""

@@ -31,7 +31,7 @@ class ManualClock:
 
 async def eventually(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
-        while not holds():  # noqa: ASYNC110
+        while not holds():
             await asyncio.sleep(0.001)
 
 

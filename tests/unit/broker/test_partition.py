@@ -3,6 +3,7 @@
 import errno
 
 import pytest
+from tests.unit.broker.workbench import NOW_MS, Workbench, a_batch
 
 from duolog.model.errors import (
     FencedLeaderEpoch,
@@ -16,7 +17,6 @@ from duolog.model.errors import (
     UnknownLeaderEpoch,
 )
 from duolog.records.header import read_header
-from tests.unit.broker.workbench import NOW_MS, Workbench, a_batch
 
 
 class Listener:

@@ -3,6 +3,9 @@
 import uuid
 from collections.abc import Sequence
 
+from tests.fakes.disk import FakeDisk
+from tests.fakes.group_shell import SetClock
+
 from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
 from duolog.broker.partition import Partition
@@ -13,8 +16,6 @@ from duolog.observe.histogram import Histogram
 from duolog.ports.disk import Syncable, SyncDone
 from duolog.records.builder import build_batch
 from duolog.records.record import Record
-from tests.fakes.disk import FakeDisk
-from tests.fakes.group_shell import SetClock
 
 NOW_MS = 1_700_000_000_000
 

@@ -101,7 +101,7 @@ def test_silent_producers_are_forgotten() -> None:
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), max_size=30))
 def test_a_snapshot_decides_as_the_table_it_was_taken_of(batches: list[tuple[int, int]]) -> None:
     table = ProducerTable()
-    next_sequence = {producer: 0 for producer in range(1, 4)}
+    next_sequence = dict.fromkeys(range(1, 4), 0)
     sent = []
     for offset, (producer, records) in enumerate(batches):
         batch = header(next_sequence[producer], records, producer=producer)

@@ -189,12 +189,11 @@ class FetchAnswer:
                     records,
                     length,
                 )
-                if session is not None and not length:
-                    if (
-                        wanted.told_high_watermark == watermark
-                        and wanted.told_start_offset == start_offset
-                    ):
-                        continue
+                if session is not None and not length and (
+                    wanted.told_high_watermark == watermark
+                    and wanted.told_start_offset == start_offset
+                ):
+                    continue
             except Refusal as refusal:
                 failed = True
                 code = code_of(refusal)
