@@ -30,12 +30,13 @@ FAILURES = (ServerFailed, driver.LoadFailed, kafka.Refused, OSError)
 def scale_of(arguments: argparse.Namespace) -> Scale:
     if arguments.quick:
         return Scale(
-            rounds=arguments.rounds or 2,
+            rounds=arguments.rounds or 3,
             bytes_per_run=100_000_000,
             seconds_per_run=0.3,
             latency_seconds=0.5,
             backlog_bytes=int(min(arguments.size_gb, QUICK_BACKLOG_GB) * BYTES_PER_GB),
             peer_messages=20_000,
+            every_size=False,
         )
     return Scale(
         rounds=arguments.rounds or 5,

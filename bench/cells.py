@@ -14,7 +14,8 @@ HEADINGS = (
     "CPU ms/MB (floor)",
     "CPU us/request (floor)",
     "core",
-    "spread",
+    "spread (CPU)",
+    "others",
     "p50 / p99 / p99.9 us",
 )
 GOAL_HEADINGS = ("", "goal", "limit", "measured")
@@ -53,7 +54,8 @@ def workload_cells(row: Row) -> list[str]:
         _beside(row, "cpu_ms_per_mb"),
         _beside(row, "cpu_us_per_request"),
         _percent(row.of_ours("cpu_share")),
-        _percent(row.of_ours("spread")),
+        _spread(row),
+        _percent(row.of_ours("others_cores")),
         _latencies(row),
     ]
 
@@ -95,6 +97,11 @@ def _beside(row: Row, figure: str) -> str:
 
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{share:.0%}"
+
+
+def _spread(row: Row) -> str:
+    wall, cpu = row.of_ours("spread"), row.of_ours("cpu_spread")
+    return _percent(wall) + (f" ({_percent(cpu)})" if cpu is not None else "")
 
 
 def _latencies(row: Row) -> str:

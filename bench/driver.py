@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.meter import Meter
 from bench.processes import Server
 from bench.requests import Request
 from bench.samples import Sample
@@ -85,11 +86,13 @@ def send_requests(
     if request.offset_at is not None and shape.fetch_rounds:
         argv += ["--offset-at", str(request.offset_at), "--offset-step", str(shape.records)]
         argv += ["--offset-wrap", str(shape.fetch_rounds * shape.records)]
-    cpu_before = server.cpu_seconds()
+    meter = Meter(server)
     result = run_tool(argv, seconds_max=shape.seconds_max)
+    usage = meter.read(load_cpu_seconds=result["client_cpu_seconds"])
     return Sample(
         seconds=result["seconds"],
-        cpu_seconds=server.cpu_seconds() - cpu_before,
+        cpu_seconds=usage.cpu_seconds,
+        others_cores=usage.others_cores,
         requests=result["requests"],
         messages=result["requests"] * shape.records,
         bytes=max(result["bytes_sent"], result["bytes_received"]),
@@ -107,12 +110,14 @@ def run_librdkafka(tool: Path, mode: str, server: Server, topic: str, traffic: T
         argv += ["--rate", str(traffic.rate)]
     for override in traffic.overrides:
         argv += ["-X", override]
-    cpu_before = server.cpu_seconds()
+    meter = Meter(server)
     result = run_tool(argv, seconds_max=traffic.seconds_max)
+    usage = meter.read(load_cpu_seconds=result["client_cpu_seconds"])
     timed = mode == "latency"
     return Sample(
         seconds=result["seconds"],
-        cpu_seconds=server.cpu_seconds() - cpu_before,
+        cpu_seconds=usage.cpu_seconds,
+        others_cores=usage.others_cores,
         requests=result["requests"],
         messages=result["messages"],
         bytes=result["bytes"],

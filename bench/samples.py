@@ -17,12 +17,18 @@ class Sample:
     seconds: float
     cpu_seconds: float
     """What all threads of the server used meanwhile."""
+    others_cores: float | None = None
+    """What processes that are no part of the run used meanwhile, in cores."""
     requests: int = 0
     messages: int = 0
     bytes: int = 0
     p50_us: float | None = None
     p99_us: float | None = None
     p999_us: float | None = None
+
+    @property
+    def work(self) -> int:
+        return self.messages or self.requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +51,12 @@ class Figures:
     stored_gb: float | None = None
     """In sealed segments, where a workload is about what is stored."""
     spread: float | None = None
-    """Half the range of the runs' durations per unit of work, over the median: how far to
-    trust the figures that depend on time."""
+    """Half the range of the runs' time per unit of work, over its median: how far to trust
+    the figures that depend on the clock."""
+    cpu_spread: float | None = None
+    """The same of the server's CPU time."""
+    others_cores: float | None = None
+    """What processes that are no part of the run used meanwhile, in cores."""
 
 
 def summarize(samples: Sequence[Sample]) -> Figures:
@@ -71,9 +81,13 @@ def summarize(samples: Sequence[Sample]) -> Figures:
         p99_us=middle(lambda s: s.p99_us),
         p999_us=middle(lambda s: s.p999_us),
         seconds=middle(lambda s: s.seconds),
-        spread=_spread([s.seconds / work for s in samples if (work := s.messages or s.requests)]),
+        spread=_spread([s.seconds / s.work for s in samples if s.work]),
+        cpu_spread=_spread([s.cpu_seconds / s.work for s in samples if s.work]),
+        others_cores=middle(lambda s: s.others_cores),
     )
 
 
 def _spread(values: Sequence[float]) -> float | None:
-    return (max(values) - min(values)) / 2 / median(values) if values else None
+    if not values or not median(values):
+        return None
+    return (max(values) - min(values)) / 2 / median(values)

@@ -37,6 +37,8 @@ class Scale:
     latency_seconds: float
     backlog_bytes: int
     peer_messages: int
+    every_size: bool = True
+    """Whether librdkafka is run with all sizes of messages, or with 1 KB only."""
     backlog_partitions: int = 1000
     backlog_connections: int = 200
     seconds_max: float = 120.0
@@ -102,6 +104,7 @@ class Stand:
         """A topic for one run. What the run wrote is dropped at its end, so that the next one
         does not meet a page cache full of it."""
         name = name.replace("/", "-")
+        memory.touch(self.scale.bytes_per_run * 3 // 2)
         if server.name == MOCK:
             yield MOCKED_TOPIC
         elif server.name == FLOOR:
@@ -141,6 +144,5 @@ class Stand:
         for number in range(self.scale.rounds + 1):
             self.progress(f"{title}: round {number} of {self.scale.rounds}")
             for contestant, taken in zip(contestants, samples, strict=True):
-                memory.touch(2 * self.scale.bytes_per_run)
                 taken.append(contestant(number))
         return [taken[1:] for taken in samples]

@@ -9,7 +9,7 @@ from bench.processes import Server
 from bench.rows import Row, skipped
 from bench.samples import summarize
 from bench.stand import Stand
-from bench.workloads.librdkafka import CASES, NOT_INSTALLED, Case
+from bench.workloads.librdkafka import NOT_INSTALLED, Case, cases
 from bench.workloads.payloads import MEGABYTE_RECORDS, megabyte
 
 CONNECTIONS, DEPTH = 2, 2
@@ -26,7 +26,7 @@ def run(stand: Stand) -> Iterator[Row]:
             for partitions in (1, 8):
                 yield megabyte_fetches(stand, broker, floor, partitions)
         with sendfile_floor(stand, LIBRDKAFKA_FETCH_BYTES) as floor:
-            for case in CASES:
+            for case in cases(stand.scale):
                 yield with_librdkafka(stand, broker, floor, case)
 
 

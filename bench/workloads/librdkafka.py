@@ -43,7 +43,7 @@ class Case:
         )
 
 
-CASES = [
-    *(Case(size, batching) for batching in BATCHINGS for size in SIZES),
-    Case("1KB", "default", partitions=8),
-]
+def cases(scale: Scale) -> list[Case]:
+    sizes = SIZES if scale.every_size else ("1KB",)
+    single = [Case(size, batching) for batching in BATCHINGS for size in sizes]
+    return [*single, Case("1KB", "default", partitions=8)]

@@ -8,7 +8,7 @@ from bench.processes import Server
 from bench.rows import Row, skipped
 from bench.samples import Sample, summarize
 from bench.stand import Stand
-from bench.workloads.librdkafka import CASES, NOT_INSTALLED, Case
+from bench.workloads.librdkafka import NOT_INSTALLED, Case, cases
 from bench.workloads.payloads import MEGABYTE_RECORDS, megabyte
 
 CONNECTIONS, DEPTH = 2, 2
@@ -19,7 +19,7 @@ def run(stand: Stand) -> Iterator[Row]:
     with stand.broker("os") as broker:
         for partitions in (1, 8):
             yield megabyte_batches(stand, broker, partitions)
-        for case in CASES:
+        for case in cases(stand.scale):
             yield with_librdkafka(stand, broker, case)
 
 

@@ -12,6 +12,10 @@ RECORDS = 60
 FOUND_SECONDS_MAX = 10.0
 
 
+def scrub_all_the_time(node: Node) -> None:
+    node.settings |= {"log.scrub.bytes.per.second": 1 << 30, "log.scrub.interval.ms": 50}
+
+
 def wait_for_quarantine(node: Node, batches: int) -> None:
     deadline = time.monotonic() + FOUND_SECONDS_MAX
     while node.metric("duolog_quarantined_batches") < batches:
@@ -28,7 +32,7 @@ def check_only_lost(node: Node, damaged: int) -> None:
 
 @pytest.mark.parametrize("while_running", [True, False])
 def test_the_scrubber_finds_damage_in_a_sealed_segment(node: Node, while_running: bool) -> None:
-    node.settings["log.scrub.bytes.per.second"] = 1 << 30
+    scrub_all_the_time(node)
     with node:
         create(node, segment_bytes=SEGMENT_BYTES)
         store(node, RECORDS)
@@ -68,7 +72,7 @@ def test_recovery_sets_damage_before_the_tail_aside(node: Node) -> None:
 
 
 def test_several_damages_are_set_aside_each(node: Node) -> None:
-    node.settings["log.scrub.bytes.per.second"] = 1 << 30
+    scrub_all_the_time(node)
     with node:
         create(node, segment_bytes=SEGMENT_BYTES)
         store(node, RECORDS)

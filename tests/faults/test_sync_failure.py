@@ -18,7 +18,7 @@ needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace
 def fail_syncs_of(file: Path, first: int) -> list[str]:
     """A wrapper under which the file's syncs fail from the given one on."""
     return [
-        *("strace", "-f", "-qq", "-e", "signal=none", "-o", "/dev/null", "-P", str(file)),
+        *("strace", "-f", "--seccomp-bpf", "-qq", "-e", "signal=none", "-o", "/dev/null", "-P", str(file)),
         *("-e", "trace=fdatasync", "-e", f"inject=fdatasync:error=EIO:when={first}+"),
     ]
 

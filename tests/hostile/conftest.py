@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tests.harness.node import Node
 from tests.harness.process import descriptor_count
-from tests.harness.requests import REQUESTS
+from tests.harness.requests import REQUESTS, TOPIC
 from tests.harness.wire import Wire
 
 from duolog.wire.kafka.apis import ApiKey
@@ -33,8 +33,8 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         with Wire(node.kafka) as wire:
             assert wire.create_topic("plain", partitions=2) == 0
             assert wire.create_topic("compacted", configs={"cleanup.policy": "compact"}) == 0
-            # The topic of committed offsets is made when it is first needed.
-            wire.call(ApiKey.FIND_COORDINATOR, 1, {"key": "any", "key_type": 0})
+            # The topic of committed offsets is made when it is first needed: now.
+            assert wire.create_topic(TOPIC) == 0
             wire.call(ApiKey.OFFSET_COMMIT, 7, REQUESTS[ApiKey.OFFSET_COMMIT])
         yield node
 

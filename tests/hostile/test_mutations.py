@@ -7,7 +7,7 @@ from collections import deque
 
 import pytest
 from tests.harness.node import Node
-from tests.harness.requests import REQUESTS, TOPIC
+from tests.harness.requests import REQUESTS
 from tests.harness.wire import SIZE, Wire, connect, request_frame
 
 from duolog.wire.kafka.apis import APIS, ApiKey
@@ -21,12 +21,6 @@ VERSIONS = [
     for api in APIS.values()
     for version in range(api.min_version, api.max_version + 1)
 ]
-
-
-@pytest.fixture(autouse=True)
-def requested_topic(node: Node) -> None:
-    with Wire(node.kafka) as wire:
-        wire.create_topic(TOPIC)
 
 
 def test_every_served_api_has_a_request_here() -> None:

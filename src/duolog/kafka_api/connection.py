@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 PIPELINED_REQUESTS_MAX = 1_000
 """Answers that one connection may be owed before its next request has to wait."""
 
+TURNS_MAX = 32
+"""How often one connection is served in a row; what it still wants then waits for the others."""
+
 LANES_MAX = 256
 """Partitions that one connection can produce to without its requests being parsed."""
 
@@ -51,9 +54,9 @@ class Connection(Growable):
         "_lane_bytes",
         "_lanes",
         "_paused",
-        "_serving",
         "_transport",
         "_used_ms",
+        "is_serving",
     )
 
     def __init__(self, door: "KafkaDoor", transport: Transport) -> None:
@@ -65,7 +68,7 @@ class Connection(Growable):
         self._lane_bytes = 0
         """How long the shapes of all lanes are."""
         self._paused = False
-        self._serving = False
+        self.is_serving = False
         self._used_ms = door.clock.monotonic_ms()
         self._frame_since_ms: int | None = None
         """Since when a frame is incomplete; None between frames."""
@@ -86,7 +89,7 @@ class Connection(Growable):
 
     def answer_ready(self) -> None:
         """An answer that was waited for is there; it is sent when this event is over."""
-        if not self._serving:
+        if not self.is_serving:
             self._door.serve_soon(self)
 
     def resume(self) -> None:
@@ -118,8 +121,10 @@ class Connection(Growable):
         door = self._door
         malformed: str | None = None
         more = True
-        self._serving = True
-        while more:
+        turns = TURNS_MAX
+        self.is_serving = True
+        while more and turns:
+            turns -= 1
             try:
                 self._serve_frames()
             except MalformedRequest as error:
@@ -129,11 +134,13 @@ class Connection(Growable):
                 if door.produce.staged:
                     door.produce.write()
             more = self._send_answers() and malformed is None
-        self._serving = False
+        self.is_serving = False
         if malformed is not None:
             self._refuse(malformed)
-        else:
-            self._make_room()
+            return
+        self._make_room()
+        if more:
+            door.serve_soon(self)
 
     def _serve_frames(self) -> None:
         """Serve frames until one is incomplete or must wait. Produced batches are only staged."""
@@ -146,6 +153,10 @@ class Connection(Growable):
         now_ns = door.clock.monotonic_ns()
         self._used_ms = now_ns // 1_000_000
         incomplete = False
+        if self._transport.backlog_bytes > door.backlog_bytes_max:
+            # The client has to read before it is served on; `drained` tells when it has.
+            self._mark_incomplete(False)
+            return
         while end - start >= FRAME_BYTES_MIN:
             size, api, correlation_id = _FRAME_START.unpack_from(data, start)
             frame_end = start + SIZE_BYTES + size
@@ -173,7 +184,8 @@ class Connection(Growable):
             incomplete = end > start
         if start == end:
             buffer.start = buffer.end = 0
-        self._mark_incomplete(incomplete)
+        if incomplete or self._frame_since_ms is not None:
+            self._mark_incomplete(incomplete)
 
     def _serve_frame(
         self, view: memoryview, position: int, shape_at: int, end: int, now_ns: int
@@ -203,7 +215,6 @@ class Connection(Growable):
             api_key != ApiKey.PRODUCE
             or not self._answers[-1].is_produce
             or len(self._answers) >= PIPELINED_REQUESTS_MAX
-            or self._transport.backlog_bytes > self._door.backlog_bytes_max
         )
 
     def add_lane(self, lane: Lane) -> None:

@@ -71,7 +71,7 @@ class Appender:
         """Everything below it is on stable storage."""
         self._rescan_until = recovery_point
         """No recovery point that the owner may have written is above it or the durable offset."""
-        self._unsynced: list[Syncable] = [each.file for each in recovered.unsynced[:-1]]
+        self._unsynced = recovered.unsynced
         self._directory_changed = True
         self._sync_limit = _NEVER
         self._staged: list[memoryview] = []

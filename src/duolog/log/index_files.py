@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from duolog.log.file_names import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from duolog.log.sparse_index import TIME_ENTRY, SparseIndex
-from duolog.ports.disk import Disk
+from duolog.ports.disk import Disk, File
 
 
 def load_index(disk: Disk, stem: str, size: int) -> tuple[SparseIndex, bool]:
@@ -40,17 +40,18 @@ def save_index(disk: Disk, stem: str, index: SparseIndex, *, cut: bool = False) 
     """
     if index.saved < len(index) or cut:
         with suppress(OSError):
-            _write(disk, stem, index, cut=cut, sync=False)
+            _write(disk, stem, index, cut=cut)
 
 
-def cut_index(disk: Disk, stem: str, index: SparseIndex) -> None:
-    """Leave only these entries in the files, durably."""
-    _write(disk, stem, index, cut=True, sync=True)
+def cut_index(disk: Disk, stem: str, index: SparseIndex) -> list[File]:
+    """Leave only these entries in the files, which the caller has yet to sync."""
+    return _write(disk, stem, index, cut=True)
 
 
 def write_index(disk: Disk, stem: str, index: SparseIndex, *, name_suffix: str) -> None:
     """Write all entries, durably, to files of another name than a segment's own."""
-    _write(disk, stem, index, cut=True, sync=True, name_suffix=name_suffix)
+    for file in _write(disk, stem, index, cut=True, name_suffix=name_suffix):
+        file.sync()
 
 
 def remove_index(disk: Disk, stem: str) -> None:
@@ -59,9 +60,10 @@ def remove_index(disk: Disk, stem: str) -> None:
 
 
 def _write(
-    disk: Disk, stem: str, index: SparseIndex, *, cut: bool, sync: bool, name_suffix: str = ""
-) -> None:
+    disk: Disk, stem: str, index: SparseIndex, *, cut: bool, name_suffix: str = ""
+) -> list[File]:
     position, entries, time_position, times = index.encode_unsaved()
+    files = []
     for suffix, at, data in (
         (INDEX_SUFFIX, position, entries),
         (TIME_INDEX_SUFFIX, time_position, times),
@@ -71,10 +73,9 @@ def _write(
             file.pwritev([data], at)
         if cut:
             file.truncate(at + len(data))
-        if sync:
-            file.sync()
-        file.close()
+        files.append(file)
     index.saved = len(index)
+    return files
 
 
 def _read_all(disk: Disk, path: str) -> bytes:

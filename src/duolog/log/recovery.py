@@ -22,7 +22,7 @@ from duolog.log.segment import Segment
 from duolog.log.segment_recovery import SegmentRecovery
 from duolog.log.snapshot import SnapshotStore
 from duolog.log.swap import settle_leftovers
-from duolog.ports.disk import Disk
+from duolog.ports.disk import Disk, Syncable
 
 
 @dataclass(slots=True)
@@ -47,7 +47,8 @@ class Recovered:
     report: RecoveryReport
     durable_offset: int
     """Everything below it was durable before; what was scanned may be in the cache only."""
-    unsynced: list[Segment]
+    unsynced: list[Syncable]
+    """What, besides the active segment, to sync before all of it is durable."""
 
 
 class Recovery:
@@ -63,6 +64,7 @@ class Recovery:
         self._report = RecoveryReport()
         self._found_damage: list[DamagedRange] = []
         self._found_epochs: list[tuple[int, int]] = []
+        self._unsynced: list[Syncable] = []
 
     def run(self, now_ms: int) -> Recovered:
         names = self._disk.list_names(self._directory)
@@ -81,11 +83,10 @@ class Recovery:
         epochs = self._settle_epochs(segments)
         if self._report.scanned_bytes:
             end_offset = segments[-1].end_offset
-            SnapshotStore(self._disk, self._directory).remove_above(end_offset)
-            self._disk.directory(self._directory).sync()
+            if SnapshotStore(self._disk, self._directory).remove_above(end_offset):
+                self._disk.directory(self._directory).sync()
         durable_offset = min(self._scan_from, segments[-1].end_offset)
-        unsynced = [each for each in segments if each.end_offset > durable_offset]
-        return Recovered(segments, marks, epochs, self._report, durable_offset, unsynced)
+        return Recovered(segments, marks, epochs, self._report, durable_offset, self._unsynced)
 
     def _open_segments(
         self, names: list[str], known_damage: list[DamagedRange], now_ms: int
@@ -121,6 +122,7 @@ class Recovery:
             self._report.rebuilt_indexes.append(segment.path)
         self._found_damage += findings.damage
         self._found_epochs += findings.epochs
+        self._unsynced += findings.unsynced
 
     def _start_at(self, segments: list[Segment]) -> list[Segment]:
         """The start offset outlives the records: what was deleted is never numbered again."""

@@ -20,7 +20,7 @@ from duolog.log.index_files import (
 from duolog.log.quarantine import DamagedRange
 from duolog.log.scan import Scanner
 from duolog.log.sparse_index import SparseIndex
-from duolog.log.walk import WINDOW_BYTES, walk_headers
+from duolog.log.walk import WINDOW_BYTES, find_batch, walk_headers
 from duolog.model.errors import CorruptBatch
 from duolog.ports.disk import Disk, File
 from duolog.records.header import (
@@ -213,10 +213,14 @@ class Segment:
                 return self.size
             return self._tail_positions[bisect_right(tail, offset) - 1]
         position, end = self.index.around(offset - self.base_offset, self.size)
-        for at, header in self._walk(position, min(end - position, WINDOW_BYTES)):
-            if header.base_offset + header.last_offset_delta >= offset:
-                return at
-        return self.size
+        return find_batch(
+            self.file,
+            self._past_damage(position),
+            self.size,
+            offset,
+            damaged=self._damaged,
+            window_bytes=min(end - position, WINDOW_BYTES),
+        )
 
     def cut(self, position: int, bytes_max: int) -> tuple[int, int]:
         """Where a read of at most that many bytes ends: position, and the next offset.
@@ -240,6 +244,8 @@ class Segment:
             if at + header.size > target and at > position:
                 break
             end, next_offset = at + header.size, header.next_offset
+            if end >= target:
+                break
         return end, next_offset
 
     def headers_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
@@ -266,13 +272,20 @@ class Segment:
                 yield found
 
     def _walk(self, position: int, window_bytes: int) -> Iterator[tuple[int, BatchHeader]]:
-        if self._damaged:
-            for damage in self.damage:
-                if damage.position <= position < damage.end_position:
-                    position = damage.end_position
         return walk_headers(
-            self.file, position, self.size, damaged=self._damaged, window_bytes=window_bytes
+            self.file,
+            self._past_damage(position),
+            self.size,
+            damaged=self._damaged,
+            window_bytes=window_bytes,
         )
+
+    def _past_damage(self, position: int) -> int:
+        """The position, or the end of the damage that it lies in: an index may point there."""
+        for damage in self.damage:
+            if damage.position <= position < damage.end_position:
+                return damage.end_position
+        return position
 
     def set_damage(self, damage: Sequence[DamagedRange]) -> None:
         self.damage = tuple(sorted(damage))
@@ -302,7 +315,8 @@ class Segment:
             largest = max(largest, header.max_timestamp)
         # Entries of what was cut off must not come back after a crash: they would look
         # plausible among those of what is written there next.
-        cut_index(self.disk, self.stem, index)
+        for file in cut_index(self.disk, self.stem, index):
+            file.sync()
         self.end_offset = end_offset
         self.activate(index, largest)
 

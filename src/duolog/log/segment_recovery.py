@@ -8,6 +8,7 @@ from duolog.log.scan import Scanner
 from duolog.log.segment import Segment
 from duolog.log.sparse_index import SparseIndex
 from duolog.model.errors import CorruptBatch
+from duolog.ports.disk import Syncable
 from duolog.records.header import HEADER_BYTES, BatchHeader, read_header
 
 ENDS_EARLY = "file ends before the next segment begins"
@@ -21,6 +22,8 @@ class Findings:
     damage: list[DamagedRange] = field(default_factory=list)
     epochs: list[tuple[int, int]] = field(default_factory=list)
     """Leader epochs in the order of the scanned batches, each with its first offset."""
+    unsynced: list[Syncable] = field(default_factory=list)
+    """What, besides the active segment, has to be synced before all of it is durable."""
 
 
 class SegmentRecovery:
@@ -53,7 +56,9 @@ class SegmentRecovery:
             segment.activate(self._index, self._largest_timestamp)
             segment.add_end_entry()
         if stale:
-            cut_index(segment.disk, segment.stem, self._index)
+            # They would look plausible among those of what is written next, so they have to
+            # be gone, durably, before a recovery point above them is believed.
+            self._findings.unsynced += cut_index(segment.disk, segment.stem, self._index)
         elif not self._is_last:
             save_index(segment.disk, segment.stem, self._index)
         return self._findings
@@ -76,8 +81,9 @@ class SegmentRecovery:
             for position, header in self._segment.walk_from(self._position):
                 if header.next_offset > self._scan_from:
                     break
+                entries = len(self._index)
                 self._note(position, header)
-                self._findings.rebuilt_index = True
+                self._findings.rebuilt_index |= len(self._index) > entries
         except CorruptBatch:
             # Not what the recovery point promised: the scan from here on tells what it is.
             return
@@ -104,8 +110,10 @@ class SegmentRecovery:
                 self._note(*found)
                 self._note_epoch(found[1])
         self._findings.scanned_bytes = segment.size - start
-        if not self._is_last and self._offset < segment.end_offset:
-            self._note_missing_end()
+        if not self._is_last:
+            self._findings.unsynced.append(segment.file)
+            if self._offset < segment.end_offset:
+                self._note_missing_end()
 
     def _is_boundary(self) -> bool:
         first = next(self._scanner().scan(self._position, self._offset), None)

@@ -18,8 +18,8 @@ def test_one_disturbed_run_moves_no_figure() -> None:
     calm = [Sample(1.0, 0.5, requests=100, p99_us=90.0) for _ in range(4)]
     disturbed = Sample(30.0, 9.0, requests=100, p99_us=9_000.0)
     moved, still = summarize([*calm, disturbed]), summarize(calm)
-    assert moved.spread != still.spread
-    assert replace(moved, spread=None) == replace(still, spread=None)
+    assert (moved.spread, moved.cpu_spread) != (still.spread, still.cpu_spread)
+    assert replace(moved, spread=0.0, cpu_spread=0.0) == still
 
 
 def test_the_spread_tells_calm_runs_from_noisy_ones() -> None:

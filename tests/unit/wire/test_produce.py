@@ -12,9 +12,9 @@ from duolog.model.limits import ARRAY_ITEMS_MAX
 from duolog.wire.kafka import produce
 from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.errors import MalformedRequest
+from duolog.wire.kafka.frames import response_prefix
 from duolog.wire.kafka.leaders import NodeEndpoint
 from duolog.wire.kafka.messages import encode_request
-from duolog.wire.kafka.produce import response
 from duolog.wire.kafka.schema import entity
 
 VERSIONS = range(3, 14)
@@ -225,21 +225,18 @@ def kio_row(row: Any, leader: tuple[int, int] | None) -> dict[str, Any]:
     return values
 
 
-@every_version
+@pytest.mark.parametrize("version", range(produce.TEMPLATES_FROM, 14))
 @settings(max_examples=12, deadline=None)
 @given(name=names, topic_id=ids, row=rows)
-def test_one_partition_is_answered_as_many_are(
+def test_a_success_from_a_template_is_what_would_have_been_encoded(
     version: int, name: str, topic_id: bytes, row: Any
 ) -> None:
     topic = topic_id if version >= 13 else name
-    *fields, _ = row
-    many = produce.encode_response(version, [(topic, [(*fields, None)])])
-    assert produce.encode_one(version, topic, *fields) == many
-
-
-def test_remembered_topics_are_bounded() -> None:
-    for number in range(response.TOPIC_HEADS_REMEMBERED_MAX + 10):
-        produce.encode_one(3, f"t{number}", 0, 0, 0)
-        produce.encode_one(9, f"t{number}", 0, 0, 0)
-    assert len(response._legacy_heads) <= response.TOPIC_HEADS_REMEMBERED_MAX
-    assert len(response._compact_heads) <= response.TOPIC_HEADS_REMEMBERED_MAX
+    partition, _, base_offset, append_time, start_offset, _ = row
+    body = produce.encode_response(
+        version, [(topic, [(partition, 0, base_offset, append_time, start_offset, None)])]
+    )
+    template = produce.SuccessTemplate(version, topic, partition)
+    assert template.encode(7, base_offset, append_time, start_offset) == (
+        response_prefix(ApiKey.PRODUCE, version, 7, len(body)) + body
+    )

@@ -189,9 +189,13 @@ class FetchAnswer:
                     records,
                     length,
                 )
-                if session is not None and not length and (
-                    wanted.told_high_watermark == watermark
-                    and wanted.told_start_offset == start_offset
+                if (
+                    session is not None
+                    and not length
+                    and (
+                        wanted.told_high_watermark == watermark
+                        and wanted.told_start_offset == start_offset
+                    )
                 ):
                     continue
             except Refusal as refusal:

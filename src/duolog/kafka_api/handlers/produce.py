@@ -33,6 +33,7 @@ from duolog.records.header import NO_TIMESTAMP
 from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.frames import response_prefix
 from duolog.wire.kafka.produce import (
+    TEMPLATES_FROM,
     Produced,
     Topic,
     encode_response,
@@ -177,7 +178,7 @@ class ProduceHandler:
                 append_time = now_ms if partition.stamps_append_time else NO_TIMESTAMP
                 start_offset = partition.log.start_offset
                 partitions.append((index, 0, base_offset, append_time, start_offset, None))
-        if answer.unsettled == 1 and acks != ACKS_NONE:
+        if answer.unsettled == 1 and acks != ACKS_NONE and version >= TEMPLATES_FROM:
             shape = shape_of(version, request, frame, shape_at, end)
             if shape is not None:
                 connection.add_lane(

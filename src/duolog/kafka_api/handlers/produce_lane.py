@@ -14,7 +14,7 @@ from duolog.ports.transport import Chunk
 from duolog.records.header import NO_TIMESTAMP
 from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.frames import response_prefix
-from duolog.wire.kafka.produce import Produced, Topic, encode_one, encode_response
+from duolog.wire.kafka.produce import Produced, SuccessTemplate, Topic, encode_response
 
 if TYPE_CHECKING:
     from duolog.kafka_api.connection import Connection
@@ -34,6 +34,7 @@ class Lane:
         "partition",
         "shape",
         "stats",
+        "success",
         "topic",
         "version",
     )
@@ -58,6 +59,7 @@ class Lane:
         self.partition = partition
         self.index = partition.index
         self.stats = stats
+        self.success = SuccessTemplate(version, topic, partition.index)
 
 
 class LaneAnswer:
@@ -92,23 +94,23 @@ class LaneAnswer:
             self._failure = failure
             connection.drop_lanes()
         self.ready = True
-        connection.answer_ready()
+        if not connection.is_serving:
+            connection.answer_ready()
 
     def append_to(self, chunks: list[Chunk]) -> None:
         lane = self._lane
-        version = lane.version
         if self._failure is None:
-            body = encode_one(
-                version,
-                lane.topic,
-                lane.index,
-                0,
-                self.base_offset,
-                self.append_time,
-                lane.partition.log.start_offset,
+            chunks.append(
+                lane.success.encode(
+                    self._correlation_id,
+                    self.base_offset,
+                    self.append_time,
+                    lane.partition.log.start_offset,
+                )
             )
-        else:
-            body = encode_response(version, [(lane.topic, [refused(lane.index, self._failure)])])
+            return
+        version = lane.version
+        body = encode_response(version, [(lane.topic, [refused(lane.index, self._failure)])])
         chunks.append(
             response_prefix(ApiKey.PRODUCE, version, self._correlation_id, len(body)) + body
         )

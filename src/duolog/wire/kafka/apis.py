@@ -38,8 +38,8 @@ class ApiKey(IntEnum):
     DESCRIBE_TOPIC_PARTITIONS = 75
 
 
-NEVER = 0x7FFF
-"""A version that no API reaches: the first flexible version of an API that has none."""
+NEVER = 0x8000
+"""A version that no request can name: the first flexible version of an API that has none."""
 
 
 class Api(NamedTuple):

@@ -5,14 +5,16 @@ names topics by id.
 """
 
 from duolog.wire.kafka.produce.request import ProduceRequest, Topic, parse_request
-from duolog.wire.kafka.produce.response import Produced, encode_one, encode_response
+from duolog.wire.kafka.produce.response import Produced, encode_response
 from duolog.wire.kafka.produce.shape import records_after, shape_of
+from duolog.wire.kafka.produce.template import TEMPLATES_FROM, SuccessTemplate
 
 __all__ = [
+    "TEMPLATES_FROM",
     "ProduceRequest",
     "Produced",
+    "SuccessTemplate",
     "Topic",
-    "encode_one",
     "encode_response",
     "parse_request",
     "records_after",

@@ -47,7 +47,7 @@ def encode_response(
     leaders = current_leaders if version >= _CURRENT_LEADER_FROM and current_leaders else {}
     parts = [uvarint(len(topics) + 1)]
     for topic, rows in topics:
-        parts += (_compact_topic(topic), uvarint(len(rows) + 1))
+        parts += (compact_topic(topic), uvarint(len(rows) + 1))
         for index, error_code, base_offset, log_append_time_ms, log_start_offset, message in rows:
             parts += (
                 _ROW_V5.pack(index, error_code, base_offset, log_append_time_ms, log_start_offset),
@@ -85,59 +85,5 @@ def _encode_legacy(
     return b"".join(parts)
 
 
-def _compact_topic(topic: Topic) -> bytes:
+def compact_topic(topic: Topic) -> bytes:
     return topic if isinstance(topic, bytes) else compact_string(topic)
-
-
-# The whole response after the topic, when there is one partition and nothing to explain:
-# the padding is empty arrays, absent tags and no throttling.
-_ONE_V3 = Struct(">ihqq4x")
-_ONE_V5 = Struct(">ihqqq4x")
-_ONE_V8 = Struct(">ihqqq4xh4x")
-_ONE_V9 = Struct(">ihqqqB8x")
-
-TOPIC_HEADS_REMEMBERED_MAX = 4_096
-_legacy_heads: dict[Topic, bytes] = {}
-_compact_heads: dict[Topic, bytes] = {}
-
-
-def encode_one(
-    version: int,
-    topic: Topic,
-    partition: int,
-    error_code: int,
-    base_offset: int,
-    log_append_time_ms: int = NO_TIMESTAMP,
-    log_start_offset: int = NO_OFFSET,
-) -> bytes:
-    """`encode_response` for one partition without an error message, which nearly all are."""
-    if version >= FLEXIBLE_FROM:
-        head = _compact_heads.get(topic) or _remember_compact_head(topic)
-        return head + _ONE_V9.pack(
-            partition, error_code, base_offset, log_append_time_ms, log_start_offset, 1
-        )
-    head = _legacy_heads.get(topic) or _remember_legacy_head(topic)
-    if version >= 8:
-        return head + _ONE_V8.pack(
-            partition, error_code, base_offset, log_append_time_ms, log_start_offset, -1
-        )
-    if version >= 5:
-        return head + _ONE_V5.pack(
-            partition, error_code, base_offset, log_append_time_ms, log_start_offset
-        )
-    return head + _ONE_V3.pack(partition, error_code, base_offset, log_append_time_ms)
-
-
-def _remember_compact_head(topic: Topic) -> bytes:
-    if len(_compact_heads) >= TOPIC_HEADS_REMEMBERED_MAX:
-        _compact_heads.clear()
-    head = _compact_heads[topic] = uvarint(2) + _compact_topic(topic) + uvarint(2)
-    return head
-
-
-def _remember_legacy_head(topic: Topic) -> bytes:
-    assert isinstance(topic, str), "topic ids begin at version 13"
-    if len(_legacy_heads) >= TOPIC_HEADS_REMEMBERED_MAX:
-        _legacy_heads.clear()
-    head = _legacy_heads[topic] = INT32.pack(1) + legacy_string(topic) + INT32.pack(1)
-    return head

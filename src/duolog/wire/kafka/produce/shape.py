@@ -40,9 +40,7 @@ def shape_of(
     return shape if found is not None and len(found) == len(records) else None
 
 
-def records_after(
-    version: int, frame: memoryview, position: int, end: int
-) -> memoryview | None:
+def records_after(version: int, frame: memoryview, position: int, end: int) -> memoryview | None:
     """The records of a frame whose shape ends at `position`; None if it goes on unusually."""
     if version < FLEXIBLE_FROM:
         start = position + 4
