@@ -24,6 +24,7 @@ class SuccessTemplate:
     __slots__ = ("_end", "_head", "_pack", "_partition", "_size")
 
     def __init__(self, version: int, topic: Topic, partition: int) -> None:
+        self._end: tuple[int, ...]
         if version >= FLEXIBLE_FROM:
             head, self._end = uvarint(2) + compact_topic(topic) + uvarint(2), (1,)
         else:
