@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 
 # Programs that some tests run beside the Python packages of the `dev` extra.
-TEST_DEBIAN_PACKAGES := kcat
+TEST_DEBIAN_PACKAGES := e2fsprogs kcat strace
 # The load generators are C, and one of them drives librdkafka.
 BENCH_DEBIAN_PACKAGES := gcc libc6-dev librdkafka-dev
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench import kafka, requests
 from bench.driver import Shape
+from bench.meter import machine_busy_seconds
 from bench.processes import Server
 from bench.rows import Row
 from bench.samples import Figures
@@ -47,8 +48,15 @@ def _measure(stand: Stand, data: Path) -> Iterator[Row]:
     stored_gb = sealed_bytes(data) / 1e9
     size = f"{partitions:,} partitions, {stored_gb:.1f} GB sealed"
     stand.progress(f"backlog: starting after SIGKILL with {size}")
+    busy_before = machine_busy_seconds()
     with stand.broker("os", keep=True) as broker:
-        started = Figures(seconds=broker.ready_seconds, rss_mb=broker.rss_mb(), stored_gb=stored_gb)
+        others = machine_busy_seconds() - busy_before - broker.cpu_seconds()
+        started = Figures(
+            seconds=broker.ready_seconds,
+            rss_mb=broker.rss_mb(),
+            stored_gb=stored_gb,
+            others_cores=max(others, 0.0) / broker.ready_seconds,
+        )
         title = f"start after SIGKILL, {size}"
         yield Row("backlog/start", title, "seconds", started, empty, "empty directory")
         stand.progress("backlog: reading it from the start")
@@ -100,6 +108,7 @@ def _read(stand: Stand, broker: Server, batch: bytes, batches_each: int, stored_
         cpu_ms_per_mb=sample.cpu_seconds * 1e3 / (sample.bytes / 1e6),
         p99_us=sample.p99_us,
         stored_gb=stored_gb,
+        others_cores=sample.others_cores,
     )
     title = f"resident at most, {connections} connections reading {partitions:,} partitions"
     return Row("backlog/reading", title, "rss_mb", figures)

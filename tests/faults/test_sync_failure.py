@@ -1,26 +1,15 @@
 """A sync that fails is believed: the node refuses what it could not make durable, and ends."""
 
-import shutil
 from pathlib import Path
 
-import pytest
 from tests.harness.node import Node
 from tests.harness.stored import TOPIC, create, read_from, store, value_of
+from tests.harness.strace import inject, needs_strace
 from tests.harness.wire import Wire, batch_of
 
 STORAGE_ERROR = 56
 RECORDS_BEFORE = 10
 SYNCS_THAT_WORK = 5
-
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-
-
-def fail_syncs_of(file: Path, first: int) -> list[str]:
-    """A wrapper under which the file's syncs fail from the given one on."""
-    return [
-        *("strace", "-f", "--seccomp-bpf", "-qq", "-e", "signal=none", "-o", "/dev/null", "-P", str(file)),
-        *("-e", "trace=fdatasync", "-e", f"inject=fdatasync:error=EIO:when={first}+"),
-    ]
 
 
 @needs_strace
@@ -31,7 +20,7 @@ def test_a_failed_sync_is_refused_and_fatal(tmp_path: Path) -> None:
     node.stop()
 
     (segment,) = node.segments(TOPIC)
-    node.wrapper = fail_syncs_of(segment, SYNCS_THAT_WORK + 1)
+    node.wrapper = inject(segment, "fdatasync", f"error=EIO:when={SYNCS_THAT_WORK + 1}+")
     node.start()
     stored = RECORDS_BEFORE
     with Wire(node.kafka) as wire:
@@ -54,3 +43,30 @@ def test_a_failed_sync_is_refused_and_fatal(tmp_path: Path) -> None:
         # The record that was refused may be there: it is unknown what the disk kept.
         assert offsets[:stored] == list(range(stored))
         assert len(offsets) <= stored + 1
+
+
+@needs_strace
+def test_a_failed_write_is_refused_and_leaves_no_trace(tmp_path: Path) -> None:
+    node = Node(tmp_path).start()
+    create(node)
+    store(node, RECORDS_BEFORE)
+    node.stop()
+
+    (segment,) = node.segments(TOPIC)
+    node.wrapper = inject(segment, "/^pwritev", "error=EIO:when=3")
+    node.start()
+    with Wire(node.kafka) as wire:
+        codes = []
+        stored = RECORDS_BEFORE
+        for _ in range(5):
+            code, offset = wire.produce(TOPIC, 0, batch_of([value_of(stored)]))
+            codes.append(code)
+            if code == 0:
+                assert offset == stored
+                stored += 1
+    assert codes == [0, 0, STORAGE_ERROR, 0, 0]
+    assert read_from(node, 0) == (0, list(range(stored)))
+    node.wrapper = []
+    node.restart()
+    assert read_from(node, 0) == (0, list(range(stored)))
+    node.stop()

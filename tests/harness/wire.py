@@ -51,8 +51,16 @@ def produce_fields(topic: str, partition: int, records: bytes, acks: int = -1) -
 
 
 def fetch_fields(
-    topic: str, partition: int, offset: int, *, bytes_max: int = 1 << 20, wait_ms_max: int = 0
+    topic: str,
+    partition: int,
+    offset: int,
+    *,
+    bytes_max: int = 1 << 20,
+    partition_bytes_max: int | None = None,
+    wait_ms_max: int = 0,
 ) -> dict[str, Any]:
+    if partition_bytes_max is None:
+        partition_bytes_max = bytes_max
     return {
         "replica_id": -1,
         "max_wait": wait_ms_max,
@@ -71,7 +79,7 @@ def fetch_fields(
                         "fetch_offset": offset,
                         "last_fetched_epoch": -1,
                         "log_start_offset": -1,
-                        "partition_max_bytes": bytes_max,
+                        "partition_max_bytes": partition_bytes_max,
                     }
                 ],
             }

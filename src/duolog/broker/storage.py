@@ -60,14 +60,15 @@ class Storage:
             self._root_changed = True
             self._disk.open(f"{path}/{marker}", create=True).close()
             self._points.pop((topic.name, index), None)
+        recovery_point = self._points.get((topic.name, index), 0)
         opened = Log.open(
             self._disk,
             path,
             topic.config,
-            recovery_point=self._points.get((topic.name, index), 0),
+            recovery_point=recovery_point,
             now_ms=self._clock.now_ms(),
         )
-        _report(topic, index, opened)
+        _report(topic, index, opened, recovery_point)
         opened.assign_epoch(leader_epoch)
         return Partition(
             topic,
@@ -124,8 +125,16 @@ def directory_of(topic: str, index: int) -> str:
     return f"{topic}-{index}"
 
 
-def _report(topic: Topic, index: int, opened: Log) -> None:
+def _report(topic: Topic, index: int, opened: Log, recovery_point: int) -> None:
     recovery = opened.recovery
+    if opened.end_offset < recovery_point:
+        log.error(
+            "durable records are missing",
+            topic=topic.name,
+            partition=index,
+            first_offset=opened.end_offset,
+            next_offset=recovery_point,
+        )
     if recovery.truncated_bytes:
         log.warning(
             "torn tail cut",

@@ -28,6 +28,7 @@ class CompactionResult:
     """Which segments each new one replaces."""
     cleaned_offset: int
     """Everything below it has been seen by this or an earlier compaction."""
+    cuts: int
     bytes_before: int
     bytes_after: int
 
@@ -40,6 +41,8 @@ class CompactionPlan:
     segments: tuple[Segment, ...]
     """All that may be rewritten, in order; sealed and durable."""
     dirty_from: int
+    cuts: int
+    """How often the log had been cut by then; after another time the plan is void."""
     now_ms: int
     key_map: KeyMap = field(default_factory=KeyMap)
 
@@ -64,6 +67,7 @@ class CompactionPlan:
         return CompactionResult(
             tuple(groups),
             mapped_end,
+            self.cuts,
             bytes_before=sum(each.size for group, _ in groups for each in group),
             bytes_after=sum(cleaned.size for _, cleaned in groups),
         )
@@ -165,6 +169,7 @@ def plan_compaction(
     *,
     cleaned_offset: int,
     start_offset: int,
+    cuts: int,
     now_ms: int,
 ) -> CompactionPlan | None:
     """None when there is too little to gain. The segments are sealed and durable."""
@@ -183,7 +188,7 @@ def plan_compaction(
     ):
         return None
     dirty_from = max(cleaned_offset, segments[0].base_offset)
-    return CompactionPlan(disk, directory, config, tuple(segments), dirty_from, now_ms)
+    return CompactionPlan(disk, directory, config, tuple(segments), dirty_from, cuts, now_ms)
 
 
 def _is_too_young(segment: Segment, config: TopicConfig, now_ms: int) -> bool:

@@ -21,17 +21,17 @@ from duolog.log.quarantine import DamagedRange, merge_ranges, write_quarantine
 from duolog.log.reader import LogSlice
 from duolog.log.recovery import Recovered, Recovery
 from duolog.log.retention import count_expired, is_too_old
-from duolog.log.scan import Scanner
-from duolog.log.segment import Segment
+from duolog.log.scrub import find_damage, still_damaged
+from duolog.log.segment import Segment, spread_damage
 from duolog.log.snapshot import SnapshotStore
 from duolog.log.swap import commit_swap, discard_cleaned, finish_swap
-from duolog.model.errors import OffsetOutOfRange
+from duolog.model.errors import OffsetOutOfRange, StorageFailed
 from duolog.ports.disk import Disk
 from duolog.records.header import BatchHeader
 
 
 class Log(Appender):
-    __slots__ = ("_snapshots", "epochs", "recovery", "start_offset")
+    __slots__ = ("_cuts", "_snapshots", "epochs", "recovery", "start_offset")
 
     def __init__(
         self,
@@ -48,6 +48,8 @@ class Log(Appender):
         self.recovery = recovered.report
         self.epochs: EpochHistory = recovered.epochs
         self._snapshots = SnapshotStore(disk, path)
+        self._cuts = 0
+        """Truncations so far: offsets that were planned with before one mean something else."""
 
     @classmethod
     def open(
@@ -88,11 +90,8 @@ class Log(Appender):
 
     def headers(self, from_offset: int) -> Iterator[BatchHeader]:
         """Headers from the batch that holds the offset on. What is damaged is passed over."""
-        first = self._reader.segment_at(from_offset)
-        for segment in self.segments[first:]:
-            position = segment.find(from_offset) if from_offset > segment.base_offset else 0
-            for _, header in segment.headers_from(position):
-                yield header
+        for segment in self.segments[self._reader.segment_at(from_offset) :]:
+            yield from segment.headers_at(from_offset)
 
     def batches(self, from_offset: int, bytes_max: int) -> Iterator[memoryview]:
         """Batches from the one that holds the offset on, each proved; at least one if there is.
@@ -124,7 +123,8 @@ class Log(Appender):
         An active segment past its age is rolled here, as without appends nobody else would.
         """
         if self._active.size and now_ms >= self._roll_from_ms and self._failure is None:
-            self.roll()
+            with suppress(OSError):
+                self.roll()
         self._active.save_index()
 
     def close(self, now_ms: int) -> None:
@@ -177,18 +177,17 @@ class Log(Appender):
             return
         self._drop_staged()
         kept = self._reader.segment_at(offset)
-        # First of all: recovery points that the owner has written speak of what goes now.
-        self._rescan_until = max(self._rescan_until, self.end_offset)
-        self._write_marks(
-            replace(
-                self.marks,
-                rescan_offset=min(offset, self.marks.rescan_offset or offset),
-                cleaned_offset=min(offset, self.marks.cleaned_offset),
-            )
-        )
         segment = self.segments[kept]
+        position, end_offset = segment.cut_point(offset)
+        # First of all: recovery points that the owner has written speak of what goes now.
+        marks, rescan = self.marks, end_offset
+        if marks.rescan_offset is not None:
+            rescan = min(rescan, marks.rescan_offset)
+        cleaned = min(end_offset, marks.cleaned_offset)
+        self._write_marks(replace(marks, rescan_offset=rescan, cleaned_offset=cleaned))
+        self._rescan_until = max(self._rescan_until, self.end_offset)
         self._remove_last(len(self.segments) - kept - 1)
-        segment.truncate(offset)
+        segment.truncate(position, end_offset)
         self._restart_at(segment)
         if self.end_offset < self.start_offset:
             # The batch that went began before the start, where nothing is written again.
@@ -197,9 +196,10 @@ class Log(Appender):
     def reset_to(self, offset: int) -> None:
         """Drop everything, durably, and go on at the offset."""
         self._drop_staged()
+        self._write_marks(replace(self.marks, rescan_offset=0))
+        self._rescan_until = max(self._rescan_until, self.end_offset)
         self._remove_last(len(self.segments))
         self._write_marks(Marks(start_offset=offset, cleaned_offset=offset, rescan_offset=0))
-        self._rescan_until = max(self._rescan_until, self.end_offset)
         self.segments.append(self._create_segment(offset))
         self.start_offset = offset
         self._restart_at(self.segments[0])
@@ -212,6 +212,7 @@ class Log(Appender):
 
     def _restart_at(self, segment: Segment) -> None:
         """Go on at the end of the segment, which is the last one now."""
+        self._cuts += 1
         self.end_offset = self.staged_end_offset = segment.end_offset
         self.durable_offset = min(self.durable_offset, self.end_offset)
         self._sync_limit = min(self._sync_limit, self.end_offset)
@@ -224,7 +225,10 @@ class Log(Appender):
         write_quarantine(self._disk, self._path, self.damaged)
 
     def _write_marks(self, marks: Marks) -> None:
-        write_marks(self._disk, self._path, marks)
+        try:
+            write_marks(self._disk, self._path, marks)
+        except OSError as error:
+            raise StorageFailed(f"the log's marks could not be written: {error}") from error
         self.marks = marks
 
     def expire(self, now_ms: int, up_to_offset: int) -> list[Segment]:
@@ -256,8 +260,10 @@ class Log(Appender):
             return []
         start_offset = max(self.start_offset, self.segments[count].base_offset)
         if start_offset != self.marks.start_offset:
-            # Before the files go: a start offset never goes back.
-            self._write_marks(replace(self.marks, start_offset=start_offset))
+            # Before the files go, so that the start offset never goes back; but where a full
+            # disk refuses even that, they must go all the same.
+            with suppress(StorageFailed):
+                self._write_marks(replace(self.marks, start_offset=start_offset))
         self.start_offset = start_offset
         self.epochs.truncate_start(start_offset)
         expired = self.segments[:count]
@@ -276,38 +282,38 @@ class Log(Appender):
             [each for each in self.segments[:-1] if each.end_offset <= self.durable_offset],
             cleaned_offset=self.marks.cleaned_offset,
             start_offset=self.start_offset,
+            cuts=self._cuts,
             now_ms=now_ms,
         )
 
     def swap(self, result: CompactionResult) -> list[Segment]:
         """Put compacted segments in place, durably; returns those that they replace, as `expire`.
 
-        A group of which something was removed meanwhile is discarded.
+        A group of which something has gone meanwhile is discarded.
         """
         replaced: list[Segment] = []
         for group, cleaned in result.groups:
             place = self._reader.segment_at(cleaned.base_offset)
-            base, end = cleaned.base_offset, cleaned.end_offset
-            if self.segments[place : place + len(group)] != list(group) or (self._active in group):
-                discard_cleaned(self._disk, self._path, base, end)
+            span = slice(place, place + len(group))
+            if result.cuts != self._cuts or self.segments[span] != list(group):
+                discard_cleaned(self._disk, self._path, cleaned.base_offset, cleaned.end_offset)
                 continue
-            commit_swap(self._disk, self._path, base, end)
+            commit_swap(self._disk, self._path, cleaned.base_offset, cleaned.end_offset)
             self._retire(group)
-            finish_swap(self._disk, self._path, base, end)
-            self.segments[place : place + len(group)] = [
+            finish_swap(self._disk, self._path, cleaned.base_offset, cleaned.end_offset)
+            self.segments[span] = [
                 Segment(
                     self._disk,
                     self._path,
-                    base,
-                    end_offset=end,
+                    cleaned.base_offset,
+                    end_offset=cleaned.end_offset,
                     size=cleaned.size,
                     index_interval_bytes=self._config.index_interval_bytes,
                 )
             ]
             replaced += group
-        cleaned_offset = min(result.cleaned_offset, self.segments[-1].base_offset)
-        if cleaned_offset > self.marks.cleaned_offset:
-            self._write_marks(replace(self.marks, cleaned_offset=cleaned_offset))
+        if result.cuts == self._cuts and result.cleaned_offset > self.marks.cleaned_offset:
+            self._write_marks(replace(self.marks, cleaned_offset=result.cleaned_offset))
         return replaced
 
     def _retire(self, segments: Iterable[Segment]) -> None:
@@ -321,34 +327,14 @@ class Log(Appender):
 
         Reads immutable bytes only and may be offloaded.
         """
-        scanner = Scanner(
-            segment.file,
-            segment.base_offset,
-            end=segment.size,
-            offset_limit=segment.end_offset,
-        )
-        known = {(found.position, found.length) for found in segment.damage}
-        return [
-            found
-            for found in scanner.scan(0, segment.base_offset)
-            if isinstance(found, DamagedRange) and (found.position, found.length) not in known
-        ]
+        return find_damage(segment)
 
     def quarantine(self, ranges: Iterable[DamagedRange]) -> list[DamagedRange]:
-        """Serve these no more, durably noted; returns those whose segment is still there."""
-        by_base = {segment.base_offset: segment for segment in self.segments[:-1]}
-        added = [
-            found
-            for found in ranges
-            if found.segment_base in by_base
-            and found.end_position <= by_base[found.segment_base].size
-        ]
+        """Serve these no more, durably noted; returns those that are still true."""
+        added = still_damaged(self.segments[:-1], ranges)
         if added:
             merged = merge_ranges([*self.damaged, *added])
             write_quarantine(self._disk, self._path, merged)
-            for segment in self.segments:
-                segment.set_damage(
-                    [found for found in merged if found.segment_base == segment.base_offset]
-                )
+            spread_damage(self.segments, merged)
             self._reader.forget()
         return added

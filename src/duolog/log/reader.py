@@ -83,7 +83,7 @@ class LogReader:
     def forget(self) -> None:
         """Segments were cut, replaced or removed: no remembered place holds any more."""
         self._cursors.clear()
-        self._opened.clear()
+        self._opened = {each: None for each in self._opened if not each.deleted}
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
         segment = self._segments[self.segment_at(offset)]

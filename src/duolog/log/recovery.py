@@ -7,18 +7,20 @@ is cut off. Damage with intact batches behind it is quarantined, never cut.
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
+from msgspec.structs import replace
+
 from duolog.config.topic import TopicConfig
 from duolog.log.checked_file import parent_of
 from duolog.log.epochs import EpochHistory, read_epochs, write_epochs
 from duolog.log.file_names import LOG_SUFFIX, SEGMENT_SUFFIXES, offset_name, parse_name
-from duolog.log.marks import Marks, read_marks
+from duolog.log.marks import Marks, read_marks, write_marks
 from duolog.log.quarantine import (
     DamagedRange,
     merge_ranges,
     read_quarantine,
     write_quarantine,
 )
-from duolog.log.segment import Segment
+from duolog.log.segment import Segment, spread_damage
 from duolog.log.segment_recovery import SegmentRecovery
 from duolog.log.snapshot import SnapshotStore
 from duolog.log.swap import settle_leftovers
@@ -86,6 +88,11 @@ class Recovery:
             if SnapshotStore(self._disk, self._directory).remove_above(end_offset):
                 self._disk.directory(self._directory).sync()
         durable_offset = min(self._scan_from, segments[-1].end_offset)
+        if durable_offset < self._scan_from:
+            # The recovery point speaks of records that are not there. It may be read again
+            # before it is corrected, and must not vouch for others at the same offsets.
+            marks = replace(marks, rescan_offset=durable_offset)
+            write_marks(self._disk, self._directory, marks)
         return Recovered(segments, marks, epochs, self._report, durable_offset, self._unsynced)
 
     def _open_segments(
@@ -143,10 +150,7 @@ class Recovery:
         )
         if list(ranges) != known:
             write_quarantine(self._disk, self._directory, ranges)
-            for segment in segments:
-                segment.set_damage(
-                    [found for found in ranges if found.segment_base == segment.base_offset]
-                )
+            spread_damage(segments, ranges)
         self._report.quarantined = ranges
 
     def _settle_epochs(self, segments: list[Segment]) -> EpochHistory:

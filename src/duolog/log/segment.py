@@ -9,7 +9,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from duolog.log.file_names import DELETED_SUFFIX, LOG_SUFFIX, SEGMENT_SUFFIXES, offset_name
 from duolog.log.index_files import (
     cut_index,
     load_index,
@@ -18,11 +17,11 @@ from duolog.log.index_files import (
     save_index,
 )
 from duolog.log.quarantine import DamagedRange
-from duolog.log.scan import Scanner
+from duolog.log.segment_batches import SegmentBatches
 from duolog.log.sparse_index import SparseIndex
-from duolog.log.walk import WINDOW_BYTES, find_batch, walk_headers
+from duolog.log.walk import WINDOW_BYTES, find_batch
 from duolog.model.errors import CorruptBatch
-from duolog.ports.disk import Disk, File
+from duolog.ports.disk import Disk
 from duolog.records.header import (
     LENGTH_PREFIX_BYTES,
     NO_TIMESTAMP,
@@ -35,24 +34,16 @@ TAIL_BATCHES_MAX = 4096
 _TAIL_BATCHES_KEPT = TAIL_BATCHES_MAX // 2
 
 
-class Segment:
+class Segment(SegmentBatches):
     __slots__ = (
-        "_damaged",
-        "_file",
         "_index",
         "_index_at",
         "_largest_timestamp",
         "_tail_offsets",
         "_tail_positions",
-        "base_offset",
-        "damage",
-        "deleted",
-        "disk",
         "end_offset",
         "first_append_ms",
         "index_interval_bytes",
-        "size",
-        "stem",
     )
 
     def __init__(
@@ -65,19 +56,11 @@ class Segment:
         size: int,
         index_interval_bytes: int,
     ) -> None:
-        self.disk = disk
-        self.stem = f"{directory}/{offset_name(base_offset)}"
-        self.base_offset = base_offset
-        """First offset that this segment may hold."""
+        super().__init__(disk, directory, base_offset, size)
         self.end_offset = end_offset
         """Next offset to write; in a sealed segment, where the next one begins."""
-        self.size = size
         self.first_append_ms: int | None = None
         """When the active segment got its first batch: its age counts from there."""
-        self.deleted = False
-        self.damage: tuple[DamagedRange, ...] = ()
-        self._damaged: dict[int, int] = {}
-        self._file: File | None = None
         self._index: SparseIndex | None = None
         self._largest_timestamp: int | None = None
         self.index_interval_bytes = index_interval_bytes
@@ -108,24 +91,6 @@ class Segment:
         remove_index(disk, segment.stem)
         segment.activate(SparseIndex(), NO_TIMESTAMP)
         return segment
-
-    @property
-    def path(self) -> str:
-        return self.stem + LOG_SUFFIX
-
-    @property
-    def file(self) -> File:
-        file = self._file
-        if file is None:
-            try:
-                file = self._file = self.disk.open(self.path)
-            except FileNotFoundError:
-                # Compaction and scrubbing read on another thread; the owner may just have
-                # renamed the file, which it keeps open for them.
-                if self._file is None:
-                    raise
-                file = self._file
-        return file
 
     @property
     def index(self) -> SparseIndex:
@@ -215,10 +180,10 @@ class Segment:
         position, end = self.index.around(offset - self.base_offset, self.size)
         return find_batch(
             self.file,
-            self._past_damage(position),
+            self.past_damage(position),
             self.size,
             offset,
-            damaged=self._damaged,
+            damaged=self.damaged,
             window_bytes=min(end - position, WINDOW_BYTES),
         )
 
@@ -240,7 +205,7 @@ class Segment:
         if boundary > position:
             return boundary, self.base_offset + relative
         end, next_offset = position, self.base_offset
-        for at, header in self._walk(position, min(bytes_max, WINDOW_BYTES)):
+        for at, header in self.walk_from(position, min(bytes_max, WINDOW_BYTES)):
             if at + header.size > target and at > position:
                 break
             end, next_offset = at + header.size, header.next_offset
@@ -248,76 +213,55 @@ class Segment:
                 break
         return end, next_offset
 
-    def headers_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and header of each batch from the one at `position` to the present end.
-
-        Damage, known or not, is passed over: who derives state from headers wants the rest.
-        """
-        offset = self.base_offset
+    def headers_at(self, offset: int) -> Iterator[BatchHeader]:
+        """Headers from the batch that holds the offset on, as `headers_from`."""
         try:
-            for at, header in self._walk(position, WINDOW_BYTES):
-                yield at, header
-                position, offset = at + header.size, header.next_offset
+            position = self.find(offset) if offset > self.base_offset else 0
         except CorruptBatch:
-            yield from self._intact_from(position, offset)
+            position = 0
+        for _, header in self.headers_from(position):
+            if header.next_offset > offset:
+                yield header
 
-    def walk_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
-        """As `headers_from`, but damage that is not known raises CorruptBatch."""
-        return self._walk(position, WINDOW_BYTES)
+    def release(self) -> None:
+        """Let go of the file and the index of a sealed segment; both come back when asked for."""
+        self._file = None
+        self._index = None
 
-    def _intact_from(self, position: int, offset: int) -> Iterator[tuple[int, BatchHeader]]:
-        scanner = Scanner(self.file, self.base_offset, end=self.size)
-        for found in scanner.scan(position, offset):
-            if not isinstance(found, DamagedRange):
-                yield found
+    def cut_point(self, offset: int) -> tuple[int, int]:
+        """Where to cut so that the offset goes: position, and the end offset of what is left.
 
-    def _walk(self, position: int, window_bytes: int) -> Iterator[tuple[int, BatchHeader]]:
-        return walk_headers(
-            self.file,
-            self._past_damage(position),
-            self.size,
-            damaged=self._damaged,
-            window_bytes=window_bytes,
-        )
-
-    def _past_damage(self, position: int) -> int:
-        """The position, or the end of the damage that it lies in: an index may point there."""
-        for damage in self.damage:
-            if damage.position <= position < damage.end_position:
-                return damage.end_position
-        return position
-
-    def set_damage(self, damage: Sequence[DamagedRange]) -> None:
-        self.damage = tuple(sorted(damage))
-        self._damaged = {found.position: found.end_position for found in damage if found.length}
-
-    def truncate(self, offset: int) -> None:
-        """Cut off the batch that holds the offset, and what follows; this is the active one now.
-
-        Durable when it returns. The end offset becomes that of what is left.
+        The batch that holds the offset goes as a whole, and so does damage that does.
         """
-        index = self.index
         position = self.find(offset)
-        kept = [found for found in self.damage if found.next_offset <= offset]
-        for found in self.damage[len(kept) :]:
-            position = min(position, found.position)
-        self.set_damage(kept)
-        end_offset = max((found.next_offset for found in kept), default=self.base_offset)
-        before = index.boundary_at_most(position - 1)[1]
+        end_offset = self.base_offset
+        for found in self.damage:
+            if found.next_offset <= offset:
+                end_offset = found.next_offset
+            else:
+                position = min(position, found.position)
+        before = self.index.boundary_at_most(position - 1)[1]
+        for at, header in self.walk_from(before):
+            if at >= position:
+                break
+            end_offset = max(end_offset, header.next_offset)
+        return position, end_offset
+
+    def truncate(self, position: int, end_offset: int) -> None:
+        """Cut the segment at a cut point and make it the active one. Durable when it returns."""
+        index = self.index
+        self.set_damage([found for found in self.damage if found.next_offset <= end_offset])
         self.file.truncate(position)
         self.file.sync()
-        self.size = position
-        for _, header in self._walk(before, WINDOW_BYTES):
-            end_offset = max(end_offset, header.next_offset)
+        self.size, self.end_offset = position, end_offset
         index.truncate(offset=end_offset - self.base_offset, position=position)
         largest = index.last[2]
-        for _, header in self._walk(index.last[1], WINDOW_BYTES):
+        for _, header in self.walk_from(index.last[1]):
             largest = max(largest, header.max_timestamp)
         # Entries of what was cut off must not come back after a crash: they would look
         # plausible among those of what is written there next.
         for file in cut_index(self.disk, self.stem, index):
             file.sync()
-        self.end_offset = end_offset
         self.activate(index, largest)
 
     def _load_index(self) -> SparseIndex:
@@ -327,12 +271,12 @@ class Segment:
         if self.size and index.last[:2] != (relative_end, self.size):
             index.truncate(offset=relative_end - 1, position=self.size - 1)
             try:
-                self.extend_index(index, self._walk(index.last[1], WINDOW_BYTES))
+                self.extend_index(index, self.walk_from(index.last[1]))
             except CorruptBatch:
                 # Either the index led astray, or there is damage that nobody has seen yet.
                 # What is intact must stay readable in both cases.
                 index = SparseIndex()
-                self.extend_index(index, self._intact_from(0, self.base_offset))
+                self.extend_index(index, self.intact_from(0, self.base_offset))
             save_index(self.disk, self.stem, index, cut=True)
         return index
 
@@ -341,36 +285,18 @@ class Segment:
         _, position, largest = index.last
         index_at = position + self.index_interval_bytes
         for at, header in batches:
-            if at >= index_at:
+            # No checksum covers the base offset: one that is out of bounds is left out.
+            if at >= index_at and header.base_offset < self.end_offset:
                 index.add(header.base_offset - self.base_offset, at, largest)
                 index_at = at + self.index_interval_bytes
             largest = max(largest, header.max_timestamp)
         index.add(self.end_offset - self.base_offset, self.size, largest)
 
-    def release(self) -> None:
-        """Let go of the file and the index of a sealed segment; both come back when asked for."""
-        self._file = None
-        self._index = None
 
-    @property
-    def paths(self) -> list[str]:
-        """The files, to be removed once the segment is deleted."""
-        suffix = DELETED_SUFFIX if self.deleted else ""
-        return [self.stem + kind + suffix for kind in SEGMENT_SUFFIXES]
-
-    def mark_deleted(self) -> None:
-        """Rename the files, so that whatever follows, nobody takes them for the log.
-
-        Who holds the file can go on reading it, also after the owner has removed `paths`.
-        """
-        _ = self.file
-        for suffix in SEGMENT_SUFFIXES:
-            path = self.stem + suffix
-            if self.disk.exists(path):
-                self.disk.rename(path, path + DELETED_SUFFIX)
-        self.deleted = True
-
-    def remove(self) -> None:
-        """Remove the files at once. The log goes last: without it the others mean nothing."""
-        for path in self.paths:
-            self.disk.remove(path)
+def spread_damage(segments: Iterable[Segment], ranges: Iterable[DamagedRange]) -> None:
+    """Tell each segment its own part of all known damage."""
+    by_base: dict[int, list[DamagedRange]] = {}
+    for found in ranges:
+        by_base.setdefault(found.segment_base, []).append(found)
+    for segment in segments:
+        segment.set_damage(by_base.get(segment.base_offset, []))

@@ -39,11 +39,9 @@ class SparseIndex:
         return len(self.offsets)
 
     def add(self, offset: int, position: int, timestamp: int) -> None:
-        """Add an entry at the end; one for the same position is there already."""
-        if self.positions:
-            if self.positions[-1] >= position or self.offsets[-1] >= offset:
-                return
-        elif position == 0:
+        """Add an entry at the end; one that would not ascend, or not fit, is left out."""
+        last_offset, last_position, _ = self.last
+        if not (last_offset < offset <= RELATIVE_OFFSET_MAX and last_position < position):
             return
         self.offsets.append(offset)
         self.positions.append(position)

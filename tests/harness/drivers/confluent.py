@@ -89,10 +89,10 @@ class Member(GroupMember):
         while not self.stopping:
             record = self._consumer.poll(0.1)
             if record is not None:
-                assert record.error() is None, record.error()
-                self.ledger.delivered(record.partition(), record.offset(), record.value())
-                self._pending[record.partition()] = record.offset() + 1
-            if record is None or record.offset() % RECORDS_PER_COMMIT == 0:
+                seen = _seen(record)
+                self.ledger.delivered(seen.partition, seen.offset, seen.message.value)
+                self._pending[seen.partition] = seen.offset + 1
+            if record is None or seen.offset % RECORDS_PER_COMMIT == 0:
                 self._commit(set(self._pending))
         self._commit(set(self._pending))
         self._consumer.close()

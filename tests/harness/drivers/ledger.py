@@ -13,12 +13,12 @@ class DeliveryLedger:
     def __init__(self) -> None:
         self._lock = Lock()
         self._committed: dict[int, int] = {}
-        self.values: Counter[bytes] = Counter()
+        self.values: Counter[bytes | None] = Counter()
         """How often each value was delivered."""
         self.repeated: list[Position] = []
         """Deliveries of what had been committed before."""
 
-    def delivered(self, partition: int, offset: int, value: bytes) -> None:
+    def delivered(self, partition: int, offset: int, value: bytes | None) -> None:
         with self._lock:
             self.values[value] += 1
             if offset < self._committed.get(partition, 0):

@@ -1,3 +1,5 @@
+from typing import Literal
+
 import pytest
 from bench.goals import GOALS, Goal, against_floor, between, judge, ours
 from bench.rows import Row, skipped
@@ -34,6 +36,24 @@ def test_a_broker_cheaper_than_the_floor_is_a_disturbed_run_not_a_pass() -> None
     assert verdict.measured == pytest.approx(0.242, rel=0.01)
     assert verdict.passed is None
     assert verdict.void
+
+
+@pytest.mark.parametrize(
+    ("p99_us", "others_cores", "noise", "passed"),
+    [
+        (900, 0.1, "harms", True),
+        (1100, 0.1, "harms", False),
+        (900, 0.9, "harms", True),
+        (1100, 0.9, "harms", None),
+        (900, 0.9, "blurs", None),
+    ],
+)
+def test_a_clock_is_not_believed_while_others_use_the_machine(
+    p99_us: float, others_cores: float, noise: Literal["harms", "blurs"], passed: bool | None
+) -> None:
+    goal = Goal("p99", 1000, "us", ours("a", "p99_us"), clocked=("a",), noise=noise)
+    measured = row("a", Figures(p99_us=p99_us, others_cores=others_cores))
+    assert judge([measured], [goal])[0].passed is passed
 
 
 def test_what_a_run_left_out_is_neither_passed_nor_failed() -> None:

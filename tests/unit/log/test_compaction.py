@@ -284,6 +284,25 @@ def test_a_result_is_discarded_when_its_segments_went_meanwhile() -> None:
     assert [name for name in disk.list_names(PATH) if "cleaned" in name] == []
 
 
+def test_a_result_is_discarded_when_the_log_was_cut_meanwhile() -> None:
+    log = open_log(FakeDisk(), COMPACTED)
+    for number in range(20):
+        append(log, keyed((b"a", b"v%d" % number)))
+    log.roll()
+    sync(log)
+    plan = log.plan_compaction(NOW_MS)
+    assert plan is not None
+    result = plan.build()
+    log.truncate_to(3)
+    for number in range(20):
+        append(log, keyed((b"b%d" % number, b"v")))
+    sync(log)
+    before = contents(log)
+    assert log.swap(result) == []
+    assert contents(log) == before
+    assert log.marks.cleaned_offset == 0
+
+
 def test_readers_of_replaced_segments_can_finish() -> None:
     disk = FakeDisk()
     log = open_log(disk, COMPACTED)

@@ -6,7 +6,6 @@ import pytest
 from tests.fakes.disk import FakeDisk
 from tests.unit.log.workbench import (
     NOW_MS,
-    PATH,
     SMALL,
     append,
     batch_of,
@@ -19,6 +18,7 @@ from tests.unit.log.workbench import (
 )
 
 from duolog.config.topic import TopicConfig
+from duolog.log.reader import SEALED_OPEN_MAX
 from duolog.model.errors import CorruptBatch, OffsetOutOfRange, StorageFailed
 from duolog.records.header import read_header
 
@@ -182,6 +182,16 @@ def test_what_was_cut_during_a_sync_is_not_durable_when_written_again() -> None:
     fill(log, 3)
     log.finish_sync(end_offset)
     assert log.durable_offset == 2
+
+
+def test_segments_that_were_rolled_before_a_cut_are_still_synced() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    stored = fill(log, 20)
+    log.truncate_to(15)
+    sync(log)
+    disk.crash()
+    assert contents(open_log(disk)) == stored[:15]
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
@@ -348,7 +358,15 @@ def test_a_reset_log_starts_at_the_offset_it_is_given() -> None:
     assert contents(log) == stored
 
 
-def test_directories_are_listed_once_per_log() -> None:
+def test_few_sealed_segments_are_kept_open() -> None:
     disk = FakeDisk()
-    open_log(disk)
-    assert disk.list_names("") == [PATH]
+    log = open_log(disk)
+    stored = fill(log, 300)
+    sync(log)
+    log.close(NOW_MS)
+    log = open_log(disk, recovery_point=300)
+    assert len(log.segments) > 2 * SEALED_OPEN_MAX
+    for _ in range(2):
+        assert contents(log) == stored
+        opened = [segment for segment in log.segments if segment._file is not None]
+        assert len(opened) <= SEALED_OPEN_MAX + 1

@@ -250,6 +250,18 @@ def test_an_index_that_points_into_a_batch_does_not_make_it_look_torn() -> None:
     assert log.recovery.truncated_bytes == 0
 
 
+def test_a_recovery_point_past_the_end_vouches_for_nothing_that_is_written_later() -> None:
+    disk = FakeDisk()
+    stored = stopped_log(disk, 5)
+    log = open_log(disk, recovery_point=50)
+    assert (log.end_offset, log.durable_offset) == (5, 5)
+    fill(log, 5)
+    disk.crash()
+    log = open_log(disk, recovery_point=50)
+    assert (log.end_offset, log.durable_offset) == (5, 5)
+    assert contents(log) == stored
+
+
 def test_leftovers_are_removed() -> None:
     disk = FakeDisk()
     stored = stopped_log(disk)

@@ -1,5 +1,6 @@
 """Old segments go: by time, by size, and below the start offset."""
 
+import errno
 from dataclasses import replace
 
 from tests.fakes.disk import FakeDisk
@@ -129,5 +130,6 @@ def test_a_full_disk_keeps_nothing_from_expiring_but_the_active_segment() -> Non
     log = open_log(disk, BY_TIME)
     fill(log, 12)
     sealed = len(log.segments) - 1
-    disk.fail("open", path_part=".log")
+    disk.capacity_bytes = 1
+    disk.fail("open", errno.ENOSPC, path_part=".log")
     assert expire(log, NOW_MS + HOUR_MS + 1) == sealed

@@ -4,6 +4,7 @@ import pytest
 from tests.fakes.disk import FakeDisk
 from tests.unit.log.workbench import contents, fill, open_log, sync
 
+from duolog.log.log import Log
 from duolog.model.errors import CorruptBatch
 
 
@@ -68,3 +69,54 @@ def test_damage_in_a_segment_that_went_meanwhile_is_forgotten() -> None:
     log.expire(0, 30)
     assert log.quarantine(found) == []
     assert log.damaged == ()
+
+
+def test_damage_found_before_a_segment_was_written_anew_is_forgotten() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    fill(log, 30)
+    segment = log.segments[1]
+    disk.flip_bit(segment.path, 70)
+    found = log.verify_segment(segment)
+    log.truncate_to(segment.base_offset)
+    stored = contents(log) + fill(log, 30, size=33)
+    assert log.quarantine(found) == []
+    assert contents(log) == stored
+
+
+def test_damage_that_nobody_has_seen_yet_hides_only_itself() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    stored = fill(log, 30)
+    sync(log)
+    log.close(0)
+    disk.flip_bit(log.segments[0].path, len(stored[0]) + 9)
+    log = open_log(disk, recovery_point=30)
+    assert [header.base_offset for header in log.headers(0)] == [0, *range(2, 30)]
+    assert [header.base_offset for header in log.headers(2)] == list(range(2, 30))
+
+
+@pytest.mark.parametrize("byte", range(8))
+def test_a_misnumbered_batch_that_nobody_has_seen_yet_fails_nothing_else(byte: int) -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    stored = fill(log, 30)
+    sync(log)
+    log.close(0)
+    segment = log.segments[0]
+    disk.flip_bit(segment.path, 2 * len(stored[0]) + byte, 6)
+    for suffix in ("index", "timeindex"):
+        disk.remove(f"{segment.stem}.{suffix}")
+    log = open_log(disk, recovery_point=30)
+    assert log.read(log.segments[1].base_offset, 1, 30) is not None
+    assert log.segments[0].largest_timestamp == log.segments[1].largest_timestamp
+    assert len(log.quarantine(log.verify_segment(log.segments[0]))) == 1
+    assert b"".join(stored[3:5]) in b"".join(contents_from(log, 3))
+
+
+def contents_from(log: Log, offset: int) -> list[bytes]:
+    found = []
+    while (part := log.read(offset, 1 << 20, log.end_offset)) is not None:
+        found.append(part.file.pread(part.length, part.position))
+        offset = part.next_offset
+    return found

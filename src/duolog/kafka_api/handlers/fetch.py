@@ -318,7 +318,9 @@ def _update(session: Session[Topic] | None, request: FetchRequest) -> dict[Key, 
         for index in indexes:
             wanted.pop((topic, index), None)
     for topic, partitions in request.topics:
-        for index, leader_epoch, offset, _, _, bytes_max in partitions:
+        for index, leader_epoch, offset, _, _, asked_bytes_max in partitions:
+            # Whatever is asked for, one batch is answered: a reader has to get on.
+            bytes_max = max(0, asked_bytes_max)
             known = wanted.get((topic, index))
             if known is None:
                 wanted[topic, index] = Wanted(leader_epoch, offset, bytes_max)

@@ -1,0 +1,56 @@
+"""Looks for damage in sealed segments, long before a client or a restart would meet it."""
+
+from collections.abc import Iterable
+
+from duolog.log.quarantine import DamagedRange
+from duolog.log.scan import Scanner
+from duolog.log.segment import Segment
+from duolog.model.errors import CorruptBatch
+
+
+def find_damage(segment: Segment) -> list[DamagedRange]:
+    """Prove every batch of a sealed segment; what is damaged and not known yet."""
+    known = {(found.position, found.length) for found in segment.damage}
+    return [
+        found
+        for found in _scanner(segment).scan(0, segment.base_offset)
+        if isinstance(found, DamagedRange) and (found.position, found.length) not in known
+    ]
+
+
+def still_damaged(sealed: Iterable[Segment], ranges: Iterable[DamagedRange]) -> list[DamagedRange]:
+    """Those that are true of the segments as they are now.
+
+    A segment may have been compacted, or cut and written again, since it was scanned; bytes
+    at the same position mean something else then.
+    """
+    segments = {segment.base_offset: segment for segment in sealed}
+    return [
+        found
+        for found in ranges
+        if found.segment_base in segments and _is_damaged(segments[found.segment_base], found)
+    ]
+
+
+def _is_damaged(segment: Segment, found: DamagedRange) -> bool:
+    if found.end_position > segment.size:
+        return False
+    boundary = segment.index.boundary_at_most(found.position)[1]
+    try:
+        for at, header in segment.walk_from(boundary):
+            if at >= found.position:
+                break
+            boundary = at + header.size
+    except CorruptBatch:
+        # The damaged header itself, if that is how far the walk has come.
+        pass
+    if boundary != found.position:
+        return False
+    first = next(_scanner(segment).scan(found.position, found.first_offset), None)
+    return isinstance(first, DamagedRange)
+
+
+def _scanner(segment: Segment) -> Scanner:
+    return Scanner(
+        segment.file, segment.base_offset, end=segment.size, offset_limit=segment.end_offset
+    )
