@@ -11,6 +11,8 @@ from typing import Protocol
 from duolog.observe.metrics import OperationStats
 from duolog.ports.transport import Chunk
 
+NO_TIMEOUT = 1 << 62
+
 
 class Answer(Protocol):
     @property
@@ -19,6 +21,15 @@ class Answer(Protocol):
     @property
     def is_produce(self) -> bool:
         """Produce requests may be served while earlier ones wait for the disk."""
+        ...
+
+    @property
+    def timeout_ms(self) -> int:
+        """How long after it came the request must have an answer."""
+        ...
+
+    def time_out(self) -> None:
+        """The time is up: become ready."""
         ...
 
     @property
@@ -42,6 +53,7 @@ class TaskAnswer:
     __slots__ = ("_response", "ready", "started_ns", "stats", "task")
 
     is_produce = False
+    timeout_ms = NO_TIMEOUT
 
     def __init__(self, stats: OperationStats, started_ns: int) -> None:
         self.stats = stats
@@ -56,6 +68,9 @@ class TaskAnswer:
 
     def append_to(self, chunks: list[Chunk]) -> None:
         chunks.append(self._response)
+
+    def time_out(self) -> None:
+        """Never asked for: handlers watch the time themselves."""
 
     def abandon(self) -> None:
         if self.task is not None:

@@ -105,6 +105,9 @@ class Connection(Growable):
 
     def sweep(self, now_ms: int, *, idle_ms_max: int, frame_ms_max: int) -> None:
         """Close what is idle or too slow; give back memory that is not used."""
+        for answer in self._answers:
+            if not answer.ready and now_ms - answer.started_ns // 1_000_000 > answer.timeout_ms:
+                answer.time_out()
         if self._frame_since_ms is not None and now_ms - self._frame_since_ms > frame_ms_max:
             self._refuse("a request was not received in time")
         elif not self._answers and now_ms - self._used_ms > idle_ms_max:

@@ -85,10 +85,15 @@ class Segment(SegmentBatches):
             index_interval_bytes=index_interval_bytes,
         )
         segment._file = disk.open(segment.path, create=True)
-        # Leftovers of the same name would be taken for records, and entries of them, once
-        # this one grows over their end.
-        segment._file.truncate(0)
-        remove_index(disk, segment.stem)
+        try:
+            # Leftovers of the same name would be taken for records, and entries of them, once
+            # this one grows over their end.
+            segment._file.truncate(0)
+            remove_index(disk, segment.stem)
+        except OSError:
+            # An empty segment that nobody knows of would seem to end the one before it.
+            disk.remove(segment.path)
+            raise
         segment.activate(SparseIndex(), NO_TIMESTAMP)
         return segment
 

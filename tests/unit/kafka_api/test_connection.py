@@ -358,3 +358,19 @@ async def _settle() -> None:
     """Let what was scheduled for the end of this event happen."""
     for _ in range(5):
         await asyncio.sleep(0)
+
+
+async def test_a_produce_that_is_not_confirmed_in_time_is_told_so(bench: Bench) -> None:
+    one, many = produce(1, "fsync"), produce(3, "fsync", partitions=(0, 1))
+    bench.receive(one + produce(2, "fsync") + many)
+    bench.connection.sweep(1_000, idle_ms_max=10**9, frame_ms_max=10**9)
+    await _settle()
+    assert bench.wire.sent == b""
+    bench.connection.sweep(1_001, idle_ms_max=10**9, frame_ms_max=10**9)
+    await _settle()
+    answers = dict(bench.wire.answers())
+    assert produced(answers[2]) == [(0, 7, -1)]
+    assert produced(answers[3]) == [(0, 7, -1), (1, 7, -1)]
+    bench.disk.release()
+    await _settle()
+    assert bench.wire.ids() == [1, 2, 3]

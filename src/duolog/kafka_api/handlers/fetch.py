@@ -17,6 +17,7 @@ from duolog.core.fetch_sessions import (
     Session,
     Wanted,
 )
+from duolog.kafka_api.answers import NO_TIMEOUT
 from duolog.kafka_api.errors import code_of
 from duolog.model.errors import Refusal, UnknownTopicId, UnknownTopicOrPartition
 from duolog.observe.metrics import OperationStats
@@ -70,6 +71,7 @@ class FetchAnswer:
     )
 
     is_produce = False
+    timeout_ms = NO_TIMEOUT
 
     def __init__(
         self,
@@ -109,7 +111,7 @@ class FetchAnswer:
             if partition is not None:
                 partition.add_reader(self)
                 self._parked_on.append(partition)
-        self._timer = self._handler.loop.call_later(wait_ms_max / 1000, self._time_out)
+        self._timer = self._handler.loop.call_later(wait_ms_max / 1000, self.time_out)
 
     def advanced(self) -> None:
         """A partition has more to read; look again once this event is over."""
@@ -122,7 +124,7 @@ class FetchAnswer:
             self._unpark()
             self._connection.answer_ready()
 
-    def _time_out(self) -> None:
+    def time_out(self) -> None:
         self._unpark()
         self._try_answer(final=True)
         self._connection.answer_ready()

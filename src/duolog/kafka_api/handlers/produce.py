@@ -14,6 +14,7 @@ from duolog.kafka_api.handlers.produce_lane import (
     ACKS_NONE,
     Lane,
     LaneAnswer,
+    not_confirmed,
     refused,
 )
 from duolog.model.errors import (
@@ -35,6 +36,7 @@ from duolog.wire.kafka.frames import response_prefix
 from duolog.wire.kafka.produce import (
     TEMPLATES_FROM,
     Produced,
+    ProduceRequest,
     Topic,
     encode_response,
     parse_request,
@@ -55,8 +57,10 @@ class ProduceAnswer:
         "_correlation_id",
         "_topics",
         "_version",
+        "results",
         "started_ns",
         "stats",
+        "timeout_ms",
         "unsettled",
     )
 
@@ -67,7 +71,7 @@ class ProduceAnswer:
         connection: "Connection",
         version: int,
         correlation_id: int,
-        acks: int,
+        request: ProduceRequest,
         topics: list[tuple[Topic, list[Produced]]],
         stats: OperationStats,
         started_ns: int,
@@ -75,10 +79,12 @@ class ProduceAnswer:
         self._connection = connection
         self._version = version
         self._correlation_id = correlation_id
-        self._acks = acks
+        self._acks = request.acks
         self._topics = topics
+        self.timeout_ms = request.timeout_ms
         self.stats = stats
         self.started_ns = started_ns
+        self.results: list[_PartitionResult] = []
         self.unsettled = 0
 
     @property
@@ -89,6 +95,10 @@ class ProduceAnswer:
         self.unsettled -= 1
         if self.unsettled == 0:
             self._connection.answer_ready()
+
+    def time_out(self) -> None:
+        for result in self.results:
+            result.settle(not_confirmed())
 
     def append_to(self, chunks: list[Chunk]) -> None:
         if self._acks == ACKS_NONE:
@@ -107,14 +117,20 @@ class ProduceAnswer:
 class _PartitionResult:
     """Where the outcome of one partition goes: its place in the answer."""
 
-    __slots__ = ("_answer", "_at", "_partitions")
+    __slots__ = ("_answer", "_at", "_is_settled", "_partitions")
 
-    def __init__(self, answer: ProduceAnswer, partitions: list[Produced], at: int) -> None:
+    def __init__(self, answer: ProduceAnswer, partitions: list[Produced]) -> None:
         self._answer = answer
         self._partitions = partitions
-        self._at = at
+        self._at = len(partitions)
+        self._is_settled = False
+        answer.results.append(self)
+        answer.unsettled += 1
 
     def settle(self, failure: Refusal | None) -> None:
+        if self._is_settled:
+            return
+        self._is_settled = True
         if failure is not None:
             self._partitions[self._at] = refused(self._partitions[self._at][0], failure)
         self._answer.settled()
@@ -155,7 +171,7 @@ class ProduceHandler:
         acks = request.acks
         topics: list[tuple[Topic, list[Produced]]] = []
         answer = ProduceAnswer(
-            connection, version, correlation_id, acks, topics, self._stats, now_ns
+            connection, version, correlation_id, request, topics, self._stats, now_ns
         )
         for topic, wanted in request.topics:
             partitions: list[Produced] = []
@@ -171,10 +187,9 @@ class ProduceHandler:
                 except Refusal as refusal:
                     partitions.append(refused(index, refusal))
                     continue
-                result = _PartitionResult(answer, partitions, len(partitions))
+                result = _PartitionResult(answer, partitions)
                 self._touched[partition] = None
                 self.staged.append((partition, end_offset if acks else 0, result))
-                answer.unsettled += 1
                 append_time = now_ms if partition.stamps_append_time else NO_TIMESTAMP
                 start_offset = partition.log.start_offset
                 partitions.append((index, 0, base_offset, append_time, start_offset, None))
@@ -182,7 +197,7 @@ class ProduceHandler:
             shape = shape_of(version, request, frame, shape_at, end)
             if shape is not None:
                 connection.add_lane(
-                    Lane(connection, version, acks, shape, topic, partition, self._stats)
+                    Lane(connection, version, request, shape, topic, partition, self._stats)
                 )
         return answer
 

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 
 from duolog.broker.partition import Partition
 from duolog.kafka_api.errors import code_of
-from duolog.model.errors import Refusal
+from duolog.model.errors import Refusal, RequestTimedOut
 from duolog.observe.metrics import OperationStats
 from duolog.ports.transport import Chunk
 from duolog.records.header import NO_TIMESTAMP
 from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.frames import response_prefix
-from duolog.wire.kafka.produce import Produced, SuccessTemplate, Topic, encode_response
+from duolog.wire.kafka.produce import (
+    Produced,
+    ProduceRequest,
+    SuccessTemplate,
+    Topic,
+    encode_response,
+)
 
 if TYPE_CHECKING:
     from duolog.kafka_api.connection import Connection
@@ -35,6 +41,7 @@ class Lane:
         "shape",
         "stats",
         "success",
+        "timeout_ms",
         "topic",
         "version",
     )
@@ -43,7 +50,7 @@ class Lane:
         self,
         connection: "Connection",
         version: int,
-        acks: int,
+        request: ProduceRequest,
         shape: bytes,
         topic: Topic,
         partition: Partition,
@@ -53,7 +60,8 @@ class Lane:
         self.version = version
         self.api = ApiKey.PRODUCE << 16 | version
         """API key and version, as the four bytes after a frame's size."""
-        self.acks = acks
+        self.acks = request.acks
+        self.timeout_ms = request.timeout_ms
         self.shape = shape
         self.topic = topic
         self.partition = partition
@@ -88,7 +96,16 @@ class LaneAnswer:
         self.append_time = NO_TIMESTAMP
         self.ready = False
 
+    @property
+    def timeout_ms(self) -> int:
+        return self._lane.timeout_ms
+
+    def time_out(self) -> None:
+        self.settle(not_confirmed())
+
     def settle(self, failure: Refusal | None) -> None:
+        if self.ready:
+            return
         connection = self._lane.connection
         if failure is not None:
             self._failure = failure
@@ -121,3 +138,7 @@ class LaneAnswer:
 
 def refused(index: int, refusal: Refusal) -> Produced:
     return (index, code_of(refusal), NO_OFFSET, NO_TIMESTAMP, NO_OFFSET, str(refusal))
+
+
+def not_confirmed() -> RequestTimedOut:
+    return RequestTimedOut("the records may or may not become durable")
