@@ -1,7 +1,5 @@
 """Rows, verdicts and peers as text cells, shared by the table and the markdown. Pure."""
 
-from collections.abc import Sequence
-
 from bench.goals import Verdict
 from bench.peers.peer import PeerResult
 from bench.rows import Row
@@ -77,11 +75,6 @@ def peer_cells(result: PeerResult) -> list[str]:
         number(result.consume_cpu_us),
         result.note,
     ]
-
-
-def floors_named(rows: Sequence[Row]) -> list[str]:
-    """What stands in the floor's column, in the order of the rows."""
-    return list(dict.fromkeys(row.floor_name for row in rows if row.floor_name))
 
 
 def _headline(row: Row, value: float | None) -> str:

@@ -154,6 +154,10 @@ GOALS: Sequence[Goal] = (
 )
 
 
+def is_disturbed(row: Row) -> bool:
+    return (row.of_ours("others_cores") or 0.0) > OTHERS_CORES_MAX
+
+
 def judge(rows: Sequence[Row], goals: Sequence[Goal] = GOALS) -> list[Verdict]:
     by_key = {row.key: row for row in rows}
     return [_judge_one(goal, by_key) for goal in goals]
@@ -162,8 +166,7 @@ def judge(rows: Sequence[Row], goals: Sequence[Goal] = GOALS) -> list[Verdict]:
 def _judge_one(goal: Goal, rows: Mapping[str, Row]) -> Verdict:
     measured, passed = goal.measure(rows), None
     least, most = goal.plausible
-    noise = [ours(key, "others_cores")(rows) or 0.0 for key in goal.clocked]
-    noisy = max(noise, default=0.0) > OTHERS_CORES_MAX
+    noisy = any(is_disturbed(rows[key]) for key in goal.clocked if key in rows)
     if measured is not None and least <= measured <= most:
         reached = measured >= goal.limit if goal.at_least else measured <= goal.limit
         believed = not noisy or (reached and goal.noise == "harms")

@@ -7,10 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from bench import cells
-from bench.goals import Verdict, judge
+from bench.goals import Verdict, is_disturbed, judge
 from bench.peers.peer import PeerResult
 from bench.rows import Row
 from bench.table import print_table
+
+LEGEND = """\
+Medians of interleaved runs. The floor of bare requests is a uvloop server that only moves the
+same bytes to or from the same disk; of librdkafka producing, librdkafka's own in-memory broker in
+C; of librdkafka consuming, the bare sendfile server driven by a C program, so only its CPU
+compares. CPU is the server's; *core* its share of one; *spread* half the range of the runs over
+their median; *others* what unrelated processes used meanwhile, in cores. A goal is void where the
+run was too disturbed to decide it. A MB is 10^6 bytes."""
+DISTURBED = "other processes used more than a quarter of a core meanwhile."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,9 @@ class Report:
             "",
             *_markdown_table(cells.HEADINGS, [cells.workload_cells(r) for r in self.rows]),
         ]
-        parts += ["", f"The floor is, by workload: {', '.join(cells.floors_named(self.rows))}."]
+        parts += ["", LEGEND]
+        if disturbed := [row for row in self.rows if is_disturbed(row)]:
+            parts += ["", f"{len(disturbed)} of {len(self.rows)} rows are disturbed: {DISTURBED}"]
         if judged := self._judged():
             goals = [cells.goal_cells(verdict) for verdict in judged]
             parts += ["", *_markdown_table(cells.GOAL_HEADINGS, goals)]

@@ -123,6 +123,10 @@ class Node:
             self._process.kill()
             self._process.wait()
 
+    def freeze(self) -> None:
+        """SIGSTOP: it does nothing from now on; a kill still works."""
+        os.kill(self.pid, signal.SIGSTOP)
+
     def restart(self) -> "Node":
         """Start again, after a stop or a kill, where it was."""
         if self.running:

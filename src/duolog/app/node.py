@@ -39,6 +39,7 @@ from duolog.observe.health import Health
 from duolog.observe.logs import configure_logs, get_logger
 from duolog.observe.loop_lag import LoopLagProbe
 from duolog.observe.metrics import Metrics
+from duolog.wire.kafka.schema import preload
 
 __all__ = ["StartRefused", "run"]
 
@@ -111,6 +112,7 @@ async def _serve(
         if ready_file is not None:
             _write_ready_file(ready_file, addresses)
         on_ready(addresses)
+        await broker.disk.offload(preload)
         code = await stopped
         health.set("start", False, "the node is stopping")
         log.info("stopping")

@@ -97,6 +97,7 @@ class Broker:
         await self.disk.offload(sync_all)
         for partition, _, end_offset in syncs:
             partition.synced(end_offset)
+        await self.storage.write_points(self.partitions())
 
     async def create_topic_if_missing(self, name: str) -> Topic:
         """As a client's first use of a topic creates it, where that is allowed."""

@@ -141,12 +141,15 @@ class Recovery:
         return [Segment.create(self._disk, self._directory, self._start_offset, interval)]
 
     def _settle_damage(self, segments: list[Segment], known: list[DamagedRange]) -> None:
-        sizes = {segment.base_offset: segment.size for segment in segments}
+        sizes = {
+            segment.base_offset: segment.size
+            for segment in segments
+            if segment.end_offset > self._start_offset
+        }
         ranges = merge_ranges(
             found
             for found in {*known, *self._found_damage}
             if found.end_position <= sizes.get(found.segment_base, -1)
-            and found.next_offset > self._start_offset
         )
         if list(ranges) != known:
             write_quarantine(self._disk, self._directory, ranges)

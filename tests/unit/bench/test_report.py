@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 from bench.cells import number, workload_cells
@@ -54,6 +55,12 @@ def test_the_markdown_holds_rows_goals_peers_and_the_command() -> None:
     assert "| pass | broker CPU per MB produced" in text
     assert "not installed: nats-server" in text
     assert "fetched" not in text, "goals that were not measured are left out"
+
+
+def test_the_markdown_admits_that_the_machine_was_not_quiet() -> None:
+    busy = replace(PRODUCE, ours=Figures(mb_per_s=1.0, others_cores=1.1))
+    assert "1 of 2 rows are disturbed" in Report(MACHINE, "", [busy, SKIPPED], []).markdown()
+    assert "disturbed:" not in report().markdown()
 
 
 def test_plain_columns_line_up() -> None:

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from kio.schema.errors import ErrorCode
-
 from duolog.broker.broker import Broker
 from duolog.kafka_api.client import Client
+from duolog.wire.kafka.error_codes import ErrorCode
 
 _BROKERS = 1
 
@@ -14,7 +13,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
     endpoint_type = getattr(request, "endpoint_type", _BROKERS)
     if endpoint_type != _BROKERS:
         return {
-            "error_code": int(ErrorCode.mismatched_endpoint_type),
+            "error_code": int(ErrorCode.MISMATCHED_ENDPOINT_TYPE),
             "error_message": "this address serves clients of brokers",
             "endpoint_type": _BROKERS,
         }

@@ -29,6 +29,11 @@ class SchemaField(NamedTuple):
     """What stands for a field that was left out."""
 
 
+def preload() -> None:
+    """Import what all schemas share. It takes long, and better now than when a client waits."""
+    import_module("kio.static.primitive")
+
+
 @cache
 def entity(api_key: int, version: int, kind: Kind) -> Any:
     """The kio class of a request or response."""
