@@ -116,20 +116,29 @@ _Job = tuple[Sequence[Syncable], SyncDone, asyncio.AbstractEventLoop]
 
 
 def _serve_syncs(jobs: "SimpleQueue[_Job | None]") -> None:
-    """Body of the flusher thread. After a failure the remaining targets are not tried: the
-    caller gives up on the whole directory anyway."""
-    while (job := jobs.get()) is not None:
-        targets, done, loop = job
-        failure: OSError | None = None
-        try:
-            for target in targets:
-                target.sync()
-        except OSError as error:
-            failure = error
-        try:
-            loop.call_soon_threadsafe(done, failure)
-        except RuntimeError:
-            return
+    """Body of the flusher thread."""
+    while _serve_sync(jobs.get()):
+        pass
+
+
+def _serve_sync(job: _Job | None) -> bool:
+    """After a failure the remaining targets are not tried: the caller gives up on the whole
+    directory anyway. No file is held on to while the thread waits for the next job."""
+    if job is None:
+        return False
+    targets, done, loop = job
+    failure: OSError | None = None
+    try:
+        for target in targets:
+            target.sync()
+    except OSError as error:
+        failure = error
+    try:
+        loop.call_soon_threadsafe(done, failure)
+    except RuntimeError:
+        # The loop is closed: nobody waits any more.
+        return False
+    return True
 
 
 class LocalDisk:

@@ -165,6 +165,11 @@ async def _start_broker(
             f"The data directory is incomplete: {error}."
             " Restore it, or delete the topic's metadata by starting with an empty directory."
         ) from error
+    except OSError as error:
+        raise StartRefused(
+            f"The data directory cannot be read and made durable: {error}."
+            " Make sure that the disk works and has room, then start again."
+        ) from error
     cleanup.push_async_callback(broker.stop)
     await broker.groups.start(broker.catalog.topics)
     return broker

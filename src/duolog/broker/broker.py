@@ -123,6 +123,7 @@ class Broker:
             self.flusher.forget(partition)
             partition.fence(UnknownTopicOrPartition(f"topic '{topic.name}' was deleted"))
             doomed.append(self.storage.remove(partition))
+            partition.log.release()
         await self.groups.topic_deleted(topic.name)
         for path in doomed:
             self._remove_tree_later(path)

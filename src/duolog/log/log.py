@@ -138,6 +138,13 @@ class Log(Appender):
         for segment in self.segments:
             segment.release()
 
+    def release(self) -> None:
+        """Let go of every file: the directory has been deleted, and nothing is saved."""
+        self._drop_staged()
+        self._unsynced.clear()
+        for segment in self.segments:
+            segment.release()
+
     def assign_epoch(self, epoch: int) -> None:
         """A leader begins at the present end. Durable with the next sync."""
         if self.epochs.assign(epoch, self.end_offset):
