@@ -4,7 +4,16 @@ import time
 
 import pytest
 from tests.harness.node import Node
-from tests.harness.stored import TOPIC, batch_positions, create, flip_bit, read_from, store
+from tests.harness.stored import (
+    IN_LENGTH,
+    IN_RECORDS,
+    TOPIC,
+    batch_positions,
+    create,
+    flip_bit,
+    read_from,
+    store,
+)
 
 CORRUPT_MESSAGE = 2
 SEGMENT_BYTES = 16 * 1024
@@ -84,3 +93,26 @@ def test_several_damages_are_set_aside_each(node: Node) -> None:
         assert read_from(node, 0) == (CORRUPT_MESSAGE, [])
         assert read_from(node, 1) == (CORRUPT_MESSAGE, [1, 2, 3, 4])
         assert read_from(node, 6) == (0, list(range(6, RECORDS)))
+
+
+@pytest.mark.parametrize("within", [IN_RECORDS, IN_LENGTH])
+@pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
+def test_damage_that_nobody_has_seen_yet_does_not_keep_a_node_from_starting(
+    node: Node, clean: bool, within: int
+) -> None:
+    node.settings["log.checkpoint.interval.ms"] = 20
+    with node:
+        create(node, segment_bytes=SEGMENT_BYTES)
+        store(node, RECORDS)
+        time.sleep(0.2)
+        if clean:
+            node.stop()
+        else:
+            node.kill()
+        segment = node.segments(TOPIC)[1]
+        positions = batch_positions(segment)
+        damaged = sorted(positions)[3]
+        flip_bit(segment, positions[damaged], within)
+        node.start()
+        assert read_from(node, damaged + 1) == (0, list(range(damaged + 1, RECORDS)))
+        store(node, 1, first=RECORDS)

@@ -47,3 +47,21 @@ def test_a_power_cut_loses_nothing_acknowledged(power: PowerCut, tmp_path: Path)
         load.finish()
         check_numbered(node.kafka, "numbers", load.acknowledged)
     node.stop()
+
+
+def test_a_node_whose_disk_dies_ends_by_itself(power: PowerCut, tmp_path: Path) -> None:
+    settings = {"topic.segment.bytes": 64 * 1024, "log.checkpoint.interval.ms": 100}
+    node = Node(tmp_path / "node", settings, data=power.mounted / "data").start()
+    with Wire(node.kafka) as wire:
+        assert wire.create_topic("numbers", partitions=PARTITIONS) == 0
+    with NumberedLoad(node.kafka, "numbers", PARTITIONS) as load:
+        load.wait_for_progress(records=1_000)
+        power.cut()
+        assert node.wait(15) == 1
+    node.check_log()
+    power.unmount()
+    power.mount()
+    node.start()
+    with Wire(node.kafka) as wire:
+        assert wire.fetch("numbers", 0, 0)[0] == 0
+    node.stop()

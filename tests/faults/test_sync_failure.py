@@ -33,7 +33,7 @@ def test_a_failed_sync_is_refused_and_fatal(tmp_path: Path) -> None:
         assert code == STORAGE_ERROR
     assert stored > RECORDS_BEFORE, "the fault came before anything was stored"
     assert node.wait() == 1
-    assert "sync failed" in node.log_text
+    assert "storage failed" in node.log_text
     node.check_log()
 
     node.wrapper = []

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.harness.node import Node
 from tests.harness.wire import Wire, batch_of
 
-from duolog.records.header import HEADER_BYTES
+from duolog.records.header import HEADER_BYTES, LENGTH_AT
 from duolog.records.iterator import iter_batches, iter_records
 
 RECORD_BYTES = 1_000
@@ -60,9 +60,13 @@ def batch_positions(file: Path) -> dict[int, int]:
     return positions
 
 
-def flip_bit(file: Path, batch_at: int) -> None:
-    """Damage the records of the batch that begins there."""
-    position = batch_at + HEADER_BYTES + RECORD_BYTES // 2
+IN_RECORDS = HEADER_BYTES + RECORD_BYTES // 2
+IN_LENGTH = LENGTH_AT + 2
+
+
+def flip_bit(file: Path, batch_at: int, within: int = IN_RECORDS) -> None:
+    """Damage the batch that begins there."""
+    position = batch_at + within
     descriptor = os.open(file, os.O_RDWR)
     try:
         (byte,) = os.pread(descriptor, 1, position)

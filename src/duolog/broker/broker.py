@@ -147,7 +147,7 @@ class Broker:
     def _storage_failed(self, error: OSError) -> None:
         """A sync failed: nothing in this directory can be trusted to be durable any more."""
         self._failed = True
-        log.critical("sync failed, the data directory is fenced", error=str(error))
+        log.critical("storage failed, the data directory is fenced", error=str(error))
         failure = StorageFailed(f"the disk failed: {error.strerror or error}")
         for partition in self.partitions():
             partition.fence(failure)

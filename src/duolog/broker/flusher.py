@@ -56,6 +56,14 @@ class Flusher:
             self._drained.append(drained)
             await drained
 
+    def give_up(self, failure: OSError) -> None:
+        """The directory cannot be trusted any more; nothing in it is made durable from now on."""
+        if not self._failed:
+            self._failed = True
+            self._syncing.clear()
+            self._on_failure(failure)
+            self._release_drained()
+
     def _start(self) -> None:
         if self._failed:
             return
@@ -70,10 +78,8 @@ class Flusher:
 
     def _done(self, failure: OSError | None) -> None:
         if failure is not None:
-            self._failed = True
-            self._syncing.clear()
-            self._on_failure(failure)
-            self._release_drained()
+            self.give_up(failure)
+        if self._failed:
             return
         self._durations.observe((self._clock.monotonic_ns() - self._started_ns) / 1e9)
         finished, self._syncing = self._syncing, []

@@ -213,7 +213,7 @@ class Partition:
         try:
             self.log.write_staged(now_ms)
         except StorageFailed:
-            self._producers = self._rebuild_producers()
+            self._recall_producers()
             raise
         if self._fsync:
             self._flusher.request(self)
@@ -241,7 +241,17 @@ class Partition:
             if offset > self.log.end_offset:
                 raise OffsetOutOfRange(f"offset {offset} is past the end {self.log.end_offset}")
             return None
-        return self.log.read(offset, bytes_max, self.high_watermark)
+        try:
+            return self.log.read(offset, bytes_max, self.high_watermark)
+        except OSError as error:
+            raise _unreadable(error) from error
+
+    def load(self, piece: LogSlice) -> bytes:
+        """The bytes of what `read` found."""
+        try:
+            return piece.file.pread(piece.length, piece.position)
+        except OSError as error:
+            raise _unreadable(error) from error
 
     def add_reader(self, reader: Reader) -> None:
         self._readers[reader] = None
@@ -293,6 +303,20 @@ class Partition:
     def expire_producers(self, before_ms: int) -> None:
         self._producers.expire(before_ms)
 
+    def _recall_producers(self) -> None:
+        """Forget what producers sent and the log does not have.
+
+        Where that cannot be found out, a repetition could not be told from a new batch; where
+        the write could not be undone, a sync may have failed unseen. Both end the directory.
+        """
+        failure = self.log.failure
+        try:
+            self._producers = self._rebuild_producers()
+        except OSError as error:
+            failure = failure or error
+        if failure is not None:
+            self._flusher.give_up(failure)
+
     def _rebuild_producers(self) -> ProducerTable:
         found = self.log.latest_snapshot(PRODUCERS_SNAPSHOT, self.log.end_offset)
         offset, table = self.log.start_offset, ProducerTable()
@@ -305,6 +329,10 @@ class Partition:
         for header in self.log.headers(offset):
             table.replay(header, header.base_offset)
         return table
+
+
+def _unreadable(error: OSError) -> StorageFailed:
+    return StorageFailed(f"the disk failed: {error.strerror or error}")
 
 
 def _too_far_ahead(header: BatchHeader, ahead_ms_max: int) -> InvalidTimestamp:

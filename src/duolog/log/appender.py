@@ -84,6 +84,12 @@ class Appender:
         self._set_active(self._active)
 
     @property
+    def failure(self) -> OSError | None:
+        """Why a failed write could not be undone, if one could not. A sync may be the reason,
+        so what was written before it must not be taken for durable any more."""
+        return self._failure
+
+    @property
     def config(self) -> TopicConfig:
         return self._config
 

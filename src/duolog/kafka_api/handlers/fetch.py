@@ -171,14 +171,14 @@ class FetchAnswer:
                 if left > 0:
                     piece = partition.read(wanted.fetch_offset, min(wanted.bytes_max, left))
                     if piece is not None:
+                        if piece.length <= COPIED_BYTES_MAX:
+                            records = partition.load(piece)
+                        else:
+                            records = FileRange(piece.file, piece.position, piece.length)
                         length = piece.length
                         left -= length
                         total += length
                         served.append(key)
-                        if length <= COPIED_BYTES_MAX:
-                            records = piece.file.pread(length, piece.position)
-                        else:
-                            records = FileRange(piece.file, piece.position, length)
                 watermark = partition.high_watermark
                 start_offset = partition.log.start_offset
                 result: Fetched[Chunk] = (
