@@ -51,6 +51,7 @@ class Connection(Growable):
         "_buffer",
         "_door",
         "_frame_since_ms",
+        "_is_used",
         "_lane_bytes",
         "_lanes",
         "_paused",
@@ -69,6 +70,8 @@ class Connection(Growable):
         """How long the shapes of all lanes are."""
         self._paused = False
         self.is_serving = False
+        self._is_used = False
+        """Whether a request came since the last sweep."""
         self._used_ms = door.clock.monotonic_ms()
         self._frame_since_ms: int | None = None
         """Since when a frame is incomplete; None between frames."""
@@ -78,8 +81,44 @@ class Connection(Growable):
         return buffer.view[buffer.end :]
 
     def received(self, count: int) -> None:
-        self._buffer.end += count
-        self._serve()
+        buffer = self._buffer
+        end = buffer.end = buffer.end + count
+        if self._lanes and not self._answers and not buffer.start and self._serve_lone(end):
+            buffer.end = 0
+        else:
+            self._serve()
+
+    def _serve_lone(self, end: int) -> bool:
+        """Serve the one request that the buffer holds, if it is on a lane.
+
+        What a producer sends that waits for each answer. There is nothing to gather, so it
+        takes the shortest way.
+        """
+        buffer = self._buffer
+        data = buffer.data
+        if end < FRAME_BYTES_MIN or self._frame_since_ms is not None:
+            return False
+        size, api, correlation_id = _FRAME_START.unpack_from(data)
+        shape_end = FRAME_BYTES_MIN + self._lane_bytes
+        lane = self._lanes.get(bytes(data[FRAME_BYTES_MIN:shape_end]))
+        transport = self._transport
+        if (
+            lane is None
+            or lane.api != api
+            or size != end - SIZE_BYTES
+            or size > self._door.request_bytes_max
+            or transport.backlog_bytes
+        ):
+            return False
+        answer = self._door.produce.serve_on(lane, correlation_id, buffer.view, shape_end, end)
+        if answer is None:
+            return False
+        self._is_used = True
+        if isinstance(answer, bytes):
+            transport.write((answer,))
+        else:
+            self._answers.append(answer)
+        return True
 
     def drained(self) -> None:
         self._serve()
@@ -105,6 +144,9 @@ class Connection(Growable):
 
     def sweep(self, now_ms: int, *, idle_ms_max: int, frame_ms_max: int) -> None:
         """Close what is idle or too slow; give back memory that is not used."""
+        if self._is_used:
+            self._is_used = False
+            self._used_ms = now_ms
         for answer in self._answers:
             if not answer.ready and now_ms - answer.started_ns // 1_000_000 > answer.timeout_ms:
                 answer.time_out()
@@ -154,7 +196,7 @@ class Connection(Growable):
         answers = self._answers
         bytes_max = door.request_bytes_max
         now_ns = door.clock.monotonic_ns()
-        self._used_ms = now_ns // 1_000_000
+        self._is_used = True
         incomplete = False
         if self._transport.backlog_bytes > door.backlog_bytes_max:
             # The client has to read before it is served on; `drained` tells when it has.

@@ -236,6 +236,41 @@ class ProduceHandler:
         staged.append((partition, end_offset, answer))
         return answer
 
+    def serve_on(
+        self, lane: Lane, correlation_id: int, frame: memoryview, position: int, end: int
+    ) -> bytes | LaneAnswer | None:
+        """As `stage_on`, for the only request of a read event: it is written at once.
+
+        The response if it can be sent now, else the answer that waits.
+        """
+        records = records_after(lane.version, frame, position, end)
+        if records is None:
+            return None
+        clock = self._clock
+        started_ns = clock.monotonic_ns()
+        now_ms = clock.now_ms()
+        partition = lane.partition
+        try:
+            if lane.acks == ACKS_ALL:
+                partition.check_in_sync()
+            base_offset, end_offset = partition.stage(records, now_ms)
+            partition.write_staged(now_ms)
+        except Refusal as refusal:
+            answer = LaneAnswer(lane, correlation_id, started_ns)
+            answer.settle(refusal)
+            return answer
+        append_time = now_ms if partition.stamps_append_time else NO_TIMESTAMP
+        if partition.high_watermark < end_offset:
+            answer = LaneAnswer(lane, correlation_id, started_ns)
+            answer.base_offset = base_offset
+            answer.append_time = append_time
+            partition.wait_committed(end_offset, answer)
+            return answer
+        lane.stats.done(started_ns, clock.monotonic_ns())
+        return lane.success.encode(
+            correlation_id, base_offset, append_time, partition.log.start_offset
+        )
+
     def write(self) -> None:
         """Write what the read event staged. Afterwards each answer is ready, or waits."""
         failures: dict[Partition, StorageFailed] | None = None
