@@ -12,7 +12,12 @@ from duolog.broker.partition import Partition
 from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.storage import Storage
 from duolog.config.settings import Settings
-from duolog.model.errors import StorageFailed, TopicExists, UnknownTopicOrPartition
+from duolog.model.errors import (
+    RequestTimedOut,
+    StorageFailed,
+    TopicExists,
+    UnknownTopicOrPartition,
+)
 from duolog.observe.logs import get_logger
 from duolog.observe.metrics import Metrics
 from duolog.ports.clock import Clock
@@ -149,8 +154,11 @@ class Broker:
         self._failed = True
         log.critical("storage failed, the data directory is fenced", error=str(error))
         failure = StorageFailed(f"the disk failed: {error.strerror or error}")
+        # What was written may be there after a restart. An idempotent client that is told that
+        # it failed cuts its batches anew, and could not be recognised as repeating itself.
+        unknown = RequestTimedOut("the disk failed; whether the records are stored is not known")
         for partition in self.partitions():
-            partition.fence(failure)
+            partition.fence(failure, waiting=unknown)
         self._on_storage_failure(error)
 
     async def stop(self) -> None:

@@ -280,11 +280,11 @@ class Partition:
         for reader in tuple(self._readers):
             reader.advanced()
 
-    def fence(self, failure: Refusal) -> None:
-        """Take no more writes. What waits is told; whether it was stored is not known."""
+    def fence(self, failure: Refusal, waiting: Refusal | None = None) -> None:
+        """Take no more writes. Who waits is told `waiting`, or else the failure."""
         self._failure = failure
         while self._waiting:
-            self._waiting.popleft()[1].settle(failure)
+            self._waiting.popleft()[1].settle(waiting or failure)
         self._wake_readers()
 
     def take_snapshot(self) -> Callable[[], None] | None:

@@ -8,7 +8,7 @@ import asyncio
 from typing import TYPE_CHECKING, cast
 
 from duolog.broker.broker import Broker
-from duolog.broker.partition import Partition
+from duolog.broker.partition import ANY_EPOCH, Partition
 from duolog.core.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -157,6 +157,7 @@ class FetchAnswer:
         total = 0
         failed = False
         served: list[Key] = []
+        read: list[tuple[Partition, int]] = []
         routes = self._handler.routes
         session = self._session
         for key, wanted in self._wanted.items():
@@ -167,7 +168,8 @@ class FetchAnswer:
             try:
                 if partition is None:
                     raise _unknown(topic, index)
-                partition.check_epoch(wanted.current_leader_epoch)
+                if wanted.current_leader_epoch != ANY_EPOCH:
+                    partition.check_epoch(wanted.current_leader_epoch)
                 if left > 0:
                     piece = partition.read(wanted.fetch_offset, min(wanted.bytes_max, left))
                     if piece is not None:
@@ -179,6 +181,7 @@ class FetchAnswer:
                         left -= length
                         total += length
                         served.append(key)
+                        read.append((partition, length))
                 watermark = partition.high_watermark
                 start_offset = partition.log.start_offset
                 result: Fetched[Chunk] = (
@@ -209,7 +212,8 @@ class FetchAnswer:
             return False
         if session is not None:
             self._note_told(session, found, served)
-        self._count(served, found)
+        for partition, length in read:
+            partition.bytes_out += length
         self._encode(list(found.items()), 0, NO_SESSION if session is None else session.id)
         return True
 
@@ -233,13 +237,6 @@ class FetchAnswer:
             if moved is not None:
                 partitions[key] = moved
 
-    def _count(self, served: list[Key], found: dict[Topic, list[Fetched[Chunk]]]) -> None:
-        routes = self._handler.routes
-        for topic, index in served:
-            for result in found[topic]:
-                if result[0] == index:
-                    routes[topic, index].bytes_out += result[7]
-
     def _encode(
         self, topics: list[tuple[Topic, list[Fetched[Chunk]]]], error_code: int, session_id: int
     ) -> None:
@@ -247,7 +244,9 @@ class FetchAnswer:
             self._version, 0, error_code, session_id, topics, read_committed=self._read_committed
         )
         prefix = response_prefix(ApiKey.FETCH, self._version, self._correlation_id, length)
-        self._response = [prefix, *cast(list[Chunk], body)]
+        head, *rest = cast(list[Chunk], body)
+        assert isinstance(head, bytes), "a response begins with its own fields"
+        self._response = [prefix + head, *rest]
         self.ready = True
 
 

@@ -80,7 +80,8 @@ def read_text(buffer: memoryview, start: int, stop: int, end: int) -> str:
     if stop > end:
         raise MalformedRequest("a string runs past the end of its frame")
     raw = buffer[start:stop].tobytes()
-    return _texts.get(raw) or _decode(raw)
+    text = _texts.get(raw)
+    return _decode(raw) if text is None else text
 
 
 def _decode(raw: bytes) -> str:

@@ -138,6 +138,8 @@ def _legacy_topics(
 ) -> tuple[list[tuple[Topic, list[Row]]], int, int]:
     (topic_count,) = INT32.unpack_from(buffer, position)
     position += 4
+    if topic_count == 0:
+        return [], position, items
     items += topic_count
     check_count(topic_count, _LEGACY_TOPIC_BYTES_MIN, end - position, items)
     topics: list[tuple[Topic, list[Row]]] = []
