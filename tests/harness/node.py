@@ -1,5 +1,6 @@
 """One node as its users have it: a process, a data directory, two addresses and a log."""
 
+import atexit
 import json
 import os
 import signal
@@ -43,6 +44,8 @@ class Node:
         self.starts = 0
         self._ready_file = directory / "ready.json"
         self._process: subprocess.Popen[bytes] | None = None
+        # A test that fails may not get to stop its node.
+        atexit.register(self.kill)
 
     @property
     def log_file(self) -> Path:
