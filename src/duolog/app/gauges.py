@@ -14,6 +14,12 @@ def register_gauges(
     metrics.gauge(
         "duolog_connections", "Open Kafka connections.", lambda: listener.connection_count
     )
+    metrics.counter(
+        "duolog_partition_bytes_in", "Bytes of batches appended.", lambda: broker.bytes_in
+    )
+    metrics.counter(
+        "duolog_partition_bytes_out", "Bytes of batches fetched.", lambda: broker.bytes_out
+    )
     metrics.gauge(
         "duolog_partition_count", "Partitions of this node.", lambda: broker.partition_count
     )

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import os
 import random
 import resource
 import signal
@@ -12,7 +11,6 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 
-import msgspec
 import uvloop
 
 from duolog.adapters.clock import SystemClock
@@ -23,6 +21,7 @@ from duolog.adapters.tcp import TcpListener, listen_tcp
 from duolog.admin_api.handler import admin_handler
 from duolog.app.data_directory import DataDirectory, Identity, StartRefused
 from duolog.app.gauges import register_gauges
+from duolog.app.ready_file import ready_file
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Catalog
 from duolog.broker.cluster_id import establish_cluster_id
@@ -39,6 +38,7 @@ from duolog.observe.health import Health
 from duolog.observe.logs import configure_logs, get_logger
 from duolog.observe.loop_lag import LoopLagProbe
 from duolog.observe.metrics import Metrics
+from duolog.ports.metastore import StoreUnavailable
 from duolog.wire.kafka.schema import preload
 
 __all__ = ["StartRefused", "run"]
@@ -55,22 +55,27 @@ log = get_logger("node")
 OnReady = Callable[[dict[str, str]], None]
 
 
-def run(settings: Settings, ready_file: Path | None, on_ready: OnReady) -> int:
+def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
     """Serve until SIGTERM or SIGINT; the process's exit code. Raises StartRefused."""
-    configure_logs(settings.get("log.level"), settings.get("log.format"))
-    _allow_many_files()
-    directory = DataDirectory(Path(settings.get("data.dir")).absolute())
-    directory.lock()
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(_serve(settings, directory, ready_file, on_ready))
-    finally:
-        directory.unlock()
+    with ready_file(ready_path) as announce:
+        configure_logs(settings.get("log.level"), settings.get("log.format"))
+        _warn_of_no_sqs(settings)
+        _allow_many_files()
+        directory = DataDirectory(Path(settings.get("data.dir")).absolute())
+        directory.lock()
+
+        def ready(addresses: dict[str, str]) -> None:
+            announce(addresses)
+            on_ready(addresses)
+
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                return runner.run(_serve(settings, directory, ready))
+        finally:
+            directory.unlock()
 
 
-async def _serve(
-    settings: Settings, directory: DataDirectory, ready_file: Path | None, on_ready: OnReady
-) -> int:
+async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady) -> int:
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     _stop_on_signals(stopped)
     metrics, health = Metrics(), Health()
@@ -109,8 +114,6 @@ async def _serve(
             "admin": str(Address(*admin.address)),
         }
         log.info("serving", **addresses, partitions=broker.partition_count)
-        if ready_file is not None:
-            _write_ready_file(ready_file, addresses)
         on_ready(addresses)
         await broker.disk.offload(preload)
         code = await stopped
@@ -130,9 +133,12 @@ async def _start_broker(
     clock = SystemClock()
     disk = LocalDisk(str(directory.path))
     cleanup.callback(disk.close)
-    store = await SqliteStore.open(str(directory.path / METADATA_NAME), clock)
-    cleanup.push_async_callback(store.close)
-    cluster_id = await establish_cluster_id(store, uuid.uuid4)
+    try:
+        store = await SqliteStore.open(str(directory.path / METADATA_NAME), clock)
+        cleanup.push_async_callback(store.close)
+        cluster_id = await establish_cluster_id(store, uuid.uuid4)
+    except StoreUnavailable as error:
+        raise _unusable_metadata(directory, error) from error
     node_id = settings.integer("node.id")
     directory.claim(Identity(cluster_id, node_id))
 
@@ -160,6 +166,8 @@ async def _start_broker(
     )
     try:
         await broker.start()
+    except StoreUnavailable as error:
+        raise _unusable_metadata(directory, error) from error
     except DataMissing as error:
         raise StartRefused(
             f"The data directory is incomplete: {error}."
@@ -173,6 +181,14 @@ async def _start_broker(
     cleanup.push_async_callback(broker.stop)
     await broker.groups.start(broker.catalog.topics)
     return broker
+
+
+def _unusable_metadata(directory: DataDirectory, error: StoreUnavailable) -> StartRefused:
+    return StartRefused(
+        f"The metadata in {directory.path / METADATA_NAME} cannot be used: {error}."
+        f" Restore {METADATA_NAME} from a copy of the whole data directory,"
+        " or start with an empty one."
+    )
 
 
 def _group_settings(settings: Settings) -> GroupSettings:
@@ -225,6 +241,13 @@ def _advertised(settings: Settings, listener: TcpListener) -> tuple[str, int]:
     return advertised.host, advertised.port or port
 
 
+def _warn_of_no_sqs(settings: Settings) -> None:
+    """Who asks for SQS must not believe to have it; the default is no such wish."""
+    address = settings.address("sqs.listen")
+    if address is not None and settings.source("sqs.listen") != "default":
+        log.warning("this release has no SQS door: sqs.listen is ignored", address=str(address))
+
+
 def _allow_many_files() -> None:
     """A node needs a descriptor per connection and per segment that is read."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -248,10 +271,3 @@ def _stop_on_failure(stopped: asyncio.Future[int], task: asyncio.Task[None]) -> 
         log.critical("the node cannot go on", exc_info=task.exception())
         if not stopped.done():
             stopped.set_result(1)
-
-
-def _write_ready_file(path: Path, addresses: dict[str, str]) -> None:
-    """Whole or not at all: somebody is waiting for it to appear."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(msgspec.json.encode(addresses) + b"\n")
-    temporary.replace(path)

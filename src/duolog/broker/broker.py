@@ -13,9 +13,11 @@ from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.storage import Storage
 from duolog.config.settings import Settings
 from duolog.model.errors import (
+    Refusal,
     RequestTimedOut,
     StorageFailed,
     TopicExists,
+    UnknownTopicId,
     UnknownTopicOrPartition,
 )
 from duolog.observe.logs import get_logger
@@ -54,6 +56,8 @@ class Broker:
         """Where clients reach this node; known once the listener is bound."""
         self.routes: dict[tuple[str | bytes, int], Partition] = {}
         """Each partition twice: by its topic's name, and by the bytes of its topic's id."""
+        self._deleted_bytes_in = 0
+        self._deleted_bytes_out = 0
         self.flusher = Flusher(disk, clock, metrics.fsync, self._storage_failed)
         self.storage = Storage(
             disk,
@@ -72,6 +76,21 @@ class Broker:
         if partition is None:
             raise UnknownTopicOrPartition(f"there is no partition {index} of topic '{topic}'")
         return partition
+
+    def unknown(self, topic: str | bytes, index: int) -> Refusal:
+        """Why there is no route to a partition, for a topic given by name or by id."""
+        if isinstance(topic, bytes) and (topic, 0) not in self.routes:
+            return UnknownTopicId("no topic has this id")
+        return UnknownTopicOrPartition(f"there is no partition {index} of topic {topic!r}")
+
+    @property
+    def bytes_in(self) -> int:
+        """Bytes of batches appended since the start, to topics that are gone as well."""
+        return self._deleted_bytes_in + sum(each.bytes_in for each in self.partitions())
+
+    @property
+    def bytes_out(self) -> int:
+        return self._deleted_bytes_out + sum(each.bytes_out for each in self.partitions())
 
     def partitions(self) -> Iterator[Partition]:
         return (partition for (key, _), partition in self.routes.items() if isinstance(key, str))
@@ -126,6 +145,8 @@ class Broker:
             partition = self.routes.pop((topic.name, index))
             del self.routes[topic.id.bytes, index]
             self.flusher.forget(partition)
+            self._deleted_bytes_in += partition.bytes_in
+            self._deleted_bytes_out += partition.bytes_out
             partition.fence(UnknownTopicOrPartition(f"topic '{topic.name}' was deleted"))
             doomed.append(self.storage.remove(partition))
             partition.log.release()

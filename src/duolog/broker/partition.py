@@ -32,7 +32,6 @@ from duolog.model.limits import TIMESTAMP_MS_MAX
 from duolog.ports.clock import Clock
 from duolog.ports.disk import Syncable
 from duolog.records.header import (
-    NO_PRODUCER_ID,
     NO_TIMESTAMP,
     TRANSACTIONAL_BIT,
     BatchHeader,
@@ -171,12 +170,12 @@ class Partition:
             header = self._examine(batch, header, now_ms)
         elif header.max_timestamp > now_ms + self._ahead_ms_max:
             raise _too_far_ahead(header, self._ahead_ms_max)
-        if header.producer_id != NO_PRODUCER_ID:
+        if header.producer_id >= 0:
             known = self._producers.find_duplicate(header)
             if known is not None:
                 return known, known + header.last_offset_delta + 1
             base_offset = self.log.stage(batch, header, self.leader_epoch)
-            self._producers.replay(header, base_offset)
+            self._producers.replay(header, base_offset, now_ms)
         else:
             base_offset = self.log.stage(batch, header, self.leader_epoch)
         self.batches_since_snapshot += 1
@@ -326,8 +325,9 @@ class Partition:
                 offset = max(offset, found[0])
             except msgspec.DecodeError:
                 table = ProducerTable()
+        now_ms = self._clock.now_ms()
         for header in self.log.headers(offset):
-            table.replay(header, header.base_offset)
+            table.replay(header, header.base_offset, now_ms)
         return table
 
 

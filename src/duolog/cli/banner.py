@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-_DOORS = {"kafka": "Kafka", "sqs": "SQS", "admin": "health and metrics"}
+_DOORS = {"kafka": "Kafka", "admin": "health and metrics"}
 
 _EXAMPLES = {
     "kcat": """\

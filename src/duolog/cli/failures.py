@@ -6,14 +6,8 @@ from typing import NoReturn
 
 
 class ExitCode(IntEnum):
-    DONE = 0
     FAILED = 1
     USAGE = 2
-    NOT_FOUND = 3
-    NOT_ALLOWED = 4
-    UNREACHABLE = 5
-    UNHEALTHY = 10
-    INTERRUPTED = 130
 
 
 def fail(message: str, code: ExitCode) -> NoReturn:

@@ -27,7 +27,7 @@ def load_settings(
     named: Mapping[str, str | None], assignments: Sequence[str] | None, file: Path | None
 ) -> "Settings":
     """`named` are the flags that have a name of their own, by setting; None is not given."""
-    from duolog.config.settings import SettingError, Settings
+    from duolog.config.settings import FileUnusable, SettingError, Settings
 
     flags = {name: text for name, text in named.items() if text is not None}
     for assignment in assignments or ():
@@ -38,5 +38,7 @@ def load_settings(
         flags[name.strip()] = text
     try:
         return Settings.load(flags, os.environ, file)
+    except FileUnusable as problem:
+        fail(str(problem), ExitCode.USAGE)
     except SettingError as problem:
         fail(f"{problem} {_ADVICE}", ExitCode.USAGE)

@@ -1,5 +1,7 @@
 """The command line as a whole. What a command needs is imported when it runs."""
 
+from typing import Annotated
+
 import typer
 
 from duolog.cli import config
@@ -8,7 +10,7 @@ from duolog.cli.serve import serve
 
 app = typer.Typer(
     name="duolog",
-    help="A distributed message queue: one log, read as a Kafka topic or as an SQS queue.",
+    help="A message queue on one node, for Apache Kafka clients; SQS and clusters are to come.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -17,6 +19,24 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.add_typer(config.app, name="config")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """What every command takes. The option has ended the process by now if it was given."""
 
 
 @app.command()

@@ -18,7 +18,7 @@ def serve(
         str | None, typer.Option(metavar="HOST:PORT", help="Where Kafka clients connect.")
     ] = None,
     sqs: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Reserved for the SQS door.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Not served yet; warns.")
     ] = None,
     admin: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Health and metrics.")
@@ -27,7 +27,7 @@ def serve(
     assignments: SetOption = None,
     ready_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Written with the addresses once the node is ready."),
+        typer.Option(metavar="FILE", help="Holds the addresses while the node serves."),
     ] = None,
 ) -> None:
     """Run a node in the foreground, until it is told to stop."""

@@ -73,7 +73,8 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "sqs.listen",
             "address",
             Address("127.0.0.1", 9324),
-            "Where the SQS door will listen. This version has none and opens nothing here.",
+            "Not served yet: this release has no SQS door. It opens nothing here, and warns on start"
+            " when this is set.",
             optional=True,
         ),
         _setting(

@@ -98,6 +98,8 @@ class Setting:
                 return self.parse(value)
             case list() if self.kind == "list" and all(isinstance(item, str) for item in value):
                 return self.parse(",".join(value))
+            case str():
+                raise ValueError(f'is the text "{value}" but must be {self.accepts}, unquoted')
             case _:
                 raise self._unfit(str(value))
 

@@ -31,6 +31,10 @@ class SettingError(Exception):
     """One sentence: which setting is wrong, where it was given, and what was probably meant."""
 
 
+class FileUnusable(SettingError):
+    """The file itself is wrong, rather than a setting in it. Says what to do, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Given:
     value: Value
@@ -157,9 +161,13 @@ def _read(file: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as problem:
-        raise SettingError(f"The file {file} cannot be read: {problem.strerror}.") from None
+        raise FileUnusable(
+            f"The file {file} cannot be read: {problem.strerror}. Check the path."
+        ) from None
     except ValueError as problem:
-        raise SettingError(f"The file {file} is not valid TOML: {problem}.") from None
+        raise FileUnusable(
+            f"The file {file} is not valid TOML: {problem}. Correct it there."
+        ) from None
 
 
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:

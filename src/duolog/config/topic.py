@@ -195,8 +195,9 @@ _DECLARED = (
         "durability",
         "durability",
         "text",
-        "When a record is acknowledged: `fsync` on disk, `replicated` in memory of the in-sync"
-        " replicas, `os` in memory of the leader.",
+        "When a record is acknowledged: `fsync` once it is on disk, `os` once the leader's system"
+        " has it in memory, `replicated` once those of all in-sync replicas have it, which on a"
+        " single node is the same as `os`.",
         choices=("fsync", "replicated", "os"),
     ),
     _fixed("compression.type", "text", "producer", _STORED_AS_RECEIVED),

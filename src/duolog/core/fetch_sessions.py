@@ -16,7 +16,8 @@ NO_SESSION = 0
 EPOCH_MAX = 0x7FFF_FFFF
 
 IDLE_MS_BEFORE_EVICTION = 120_000
-PARTITIONS_PER_SESSION_MAX = 100_000
+PARTITIONS_MAX = 200_000
+"""Partitions that all sessions together may remember."""
 
 T = TypeVar("T", bound=Hashable)
 
@@ -45,6 +46,8 @@ class Session(Generic[T]):
     used_ms: int
     partitions: dict[tuple[T, int], Wanted] = field(default_factory=dict)
     """In the order in which they are served; who got data goes to the end."""
+    counted: int = 0
+    """How many of them the sessions' total knows of."""
 
 
 class FetchSessions(Generic[T]):
@@ -52,6 +55,7 @@ class FetchSessions(Generic[T]):
         self._sessions_max = sessions_max
         self._new_id = new_id
         self._sessions: dict[int, Session[T]] = {}
+        self._partitions = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -81,13 +85,26 @@ class FetchSessions(Generic[T]):
         session.used_ms = now_ms
         return session
 
+    def check_size(self, session: Session[T]) -> None:
+        """Account for the partitions that a request added or dropped.
+
+        Where there are too many the session ends; the client then asks for all of them anew.
+        """
+        self._partitions += len(session.partitions) - session.counted
+        session.counted = len(session.partitions)
+        if self._partitions > PARTITIONS_MAX:
+            self.close(session.id)
+            raise FetchSessionNotFound("the fetch sessions hold too many partitions")
+
     def close(self, session_id: int) -> None:
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._partitions -= session.counted
 
     def _evict(self, now_ms: int) -> bool:
         """Make room by ending the session that was idle longest, if that was long enough."""
         oldest = min(self._sessions.values(), key=lambda session: session.used_ms, default=None)
         if oldest is None or now_ms - oldest.used_ms < IDLE_MS_BEFORE_EVICTION:
             return False
-        del self._sessions[oldest.id]
+        self.close(oldest.id)
         return True

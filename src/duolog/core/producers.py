@@ -10,7 +10,7 @@ import msgspec
 
 from duolog.model.errors import InvalidProducerEpoch, OutOfOrderSequence
 from duolog.model.limits import PRODUCER_BATCHES_REMEMBERED, PRODUCERS_PER_PARTITION_MAX
-from duolog.records.header import NO_PRODUCER_ID, BatchHeader
+from duolog.records.header import BatchHeader
 
 _SEQUENCE_MASK = 0x7FFF_FFFF
 
@@ -18,12 +18,13 @@ _SEQUENCE_MASK = 0x7FFF_FFFF
 class Producer:
     """What a partition remembers of one producer id."""
 
-    __slots__ = ("batches", "epoch", "last_timestamp", "next_sequence")
+    __slots__ = ("batches", "epoch", "next_sequence", "used_ms")
 
-    def __init__(self, epoch: int, next_sequence: int, last_timestamp: int) -> None:
+    def __init__(self, epoch: int, next_sequence: int, used_ms: int) -> None:
         self.epoch = epoch
         self.next_sequence = next_sequence
-        self.last_timestamp = last_timestamp
+        self.used_ms = used_ms
+        """When its last batch came. Not the batch's own time, which the producer chooses."""
         self.batches: deque[tuple[int, int, int]] = deque(maxlen=PRODUCER_BATCHES_REMEMBERED)
         """(base sequence, last offset delta, base offset) of the newest batches."""
 
@@ -32,7 +33,7 @@ class _Row(msgspec.Struct, array_like=True):
     producer_id: int
     epoch: int
     next_sequence: int
-    last_timestamp: int
+    used_ms: int
     batches: list[tuple[int, int, int]]
 
 
@@ -83,31 +84,37 @@ class ProducerTable:
             f"expected {producer.next_sequence}"
         )
 
-    def replay(self, header: BatchHeader, base_offset: int) -> None:
+    def replay(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
         """Take note of a batch that the log holds at `base_offset`."""
         producer_id = header.producer_id
-        if producer_id == NO_PRODUCER_ID:
+        if producer_id < 0:
             return
         producer = self._producers.get(producer_id)
         if producer is None or producer.epoch != header.producer_epoch:
             if producer is None and len(self._producers) >= PRODUCERS_PER_PARTITION_MAX:
-                del self._producers[next(iter(self._producers))]
-            producer = Producer(header.producer_epoch, 0, header.max_timestamp)
+                self._forget_oldest()
+            producer = Producer(header.producer_epoch, 0, now_ms)
             self._producers[producer_id] = producer
         sequence = header.base_sequence
         last_offset_delta = header.last_offset_delta
         producer.batches.append((sequence, last_offset_delta, base_offset))
         producer.next_sequence = (sequence + last_offset_delta + 1) & _SEQUENCE_MASK
-        producer.last_timestamp = header.max_timestamp
+        producer.used_ms = now_ms
 
     def expire(self, before_ms: int) -> None:
         """Forget producers that wrote nothing since `before_ms`."""
         stale = [
             producer_id
             for producer_id, producer in self._producers.items()
-            if producer.last_timestamp < before_ms
+            if producer.used_ms < before_ms
         ]
         for producer_id in stale:
+            del self._producers[producer_id]
+
+    def _forget_oldest(self) -> None:
+        """Make room by forgetting a tenth, so that looking for them is seldom needed."""
+        oldest = sorted(self._producers, key=lambda each: self._producers[each].used_ms)
+        for producer_id in oldest[: PRODUCERS_PER_PARTITION_MAX // 10]:
             del self._producers[producer_id]
 
     def snapshot(self) -> bytes:
@@ -117,7 +124,7 @@ class ProducerTable:
                     producer_id,
                     producer.epoch,
                     producer.next_sequence,
-                    producer.last_timestamp,
+                    producer.used_ms,
                     list(producer.batches),
                 )
                 for producer_id, producer in self._producers.items()
@@ -129,7 +136,7 @@ class ProducerTable:
         """Raises msgspec.DecodeError on bytes that no snapshot() returned."""
         table = cls()
         for row in _decode(data):
-            producer = Producer(row.epoch, row.next_sequence, row.last_timestamp)
+            producer = Producer(row.epoch, row.next_sequence, row.used_ms)
             producer.batches.extend(row.batches)
             table._producers[row.producer_id] = producer
         return table

@@ -107,5 +107,16 @@ class Dispatch:
     async def _answer(self, correlation_id: int, client: Client, request: Any) -> bytes:
         api_key = ApiKey(request.__api_key__)
         fields = await HANDLERS[api_key](self._broker, request, client)
+        if _tells_of_error(fields):
+            self._stats[api_key].failed += 1
         body = encode_response(api_key, client.api_version, fields)
         return response_prefix(api_key, client.api_version, correlation_id, len(body)) + body
+
+
+def _tells_of_error(answer: Any) -> bool:
+    """Whether an error code stands anywhere in an answer."""
+    if isinstance(answer, dict):
+        if answer.get("error_code"):
+            return True
+        return any(map(_tells_of_error, answer.values()))
+    return isinstance(answer, list | tuple) and any(map(_tells_of_error, answer))

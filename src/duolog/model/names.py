@@ -1,18 +1,13 @@
-"""The nouns of the system, and which names a topic may have."""
+"""Which names a topic may have, and which are the system's own."""
 
 import re
-from typing import NewType
 
 from duolog.model.errors import InvalidTopic
 from duolog.model.limits import TOPIC_NAME_CHARS_MAX
 
-Offset = NewType("Offset", int)
-Epoch = NewType("Epoch", int)
-BrokerId = NewType("BrokerId", int)
-ProducerId = NewType("ProducerId", int)
-
-INTERNAL_TOPIC_PREFIX = "__"
 OFFSETS_TOPIC = "__consumer_offsets"
+INTERNAL_TOPICS = frozenset((OFFSETS_TOPIC, "__transaction_state", "__share_group_state"))
+"""As in Kafka. Other names that begin with "__" are the users' own."""
 
 _LEGAL_TOPIC = re.compile(r"[A-Za-z0-9._-]+\Z")
 
@@ -30,4 +25,4 @@ def check_topic_name(name: str) -> None:
 
 
 def is_internal(topic: str) -> bool:
-    return topic.startswith(INTERNAL_TOPIC_PREFIX)
+    return topic in INTERNAL_TOPICS

@@ -68,12 +68,8 @@ class _NodeCollector(Collector):
         yield _durations(
             "duolog_event_loop_lag_seconds", "How late the event loop is.", metrics.loop_lag
         )
-        yield CounterMetricFamily(
-            "duolog_partition_bytes_in", "Bytes of batches appended.", metrics.bytes_in
-        )
-        yield CounterMetricFamily(
-            "duolog_partition_bytes_out", "Bytes of batches fetched.", metrics.bytes_out
-        )
+        for counter in metrics.counters.values():
+            yield CounterMetricFamily(counter.name, counter.doc, counter.read())
         for gauge in metrics.gauges.values():
             yield GaugeMetricFamily(gauge.name, gauge.doc, gauge.read())
 
@@ -88,7 +84,7 @@ class _NodeCollector(Collector):
         )
         for stats in self._metrics.operations.values():
             labels = (stats.protocol, stats.operation)
-            count.add_metric((*labels, "ok"), stats.ok)
+            count.add_metric((*labels, "ok"), stats.answered - stats.failed)
             count.add_metric((*labels, "error"), stats.failed)
             duration.add_metric(labels, stats.duration.cumulative(), stats.duration.total_seconds)
         yield count

@@ -17,30 +17,32 @@ Dimension = Literal["topic", "group"]
 
 
 class OperationStats:
-    """One operation of one protocol. Bump `ok` or `failed`, and `observe` how long it took."""
+    """One operation of one protocol: each answer is `done`, and `failed` if it is an error."""
 
-    __slots__ = ("duration", "failed", "observe", "ok", "operation", "protocol")
+    __slots__ = ("answered", "duration", "failed", "observe", "operation", "protocol")
 
     def __init__(self, protocol: str, operation: str) -> None:
         self.protocol = protocol
         self.operation = operation
-        self.ok = 0
+        self.answered = 0
         self.failed = 0
+        """Of those that were answered, the ones that told of an error."""
         self.duration = Histogram()
         self.observe = self.duration.observe
 
     def done(self, started_ns: int, ended_ns: int, count: int = 1) -> None:
         """So many requests, which came together, were answered together."""
-        self.ok += count
+        self.answered += count
         self.observe((ended_ns - started_ns) * 1e-9, count)
 
 
 @dataclass(frozen=True, slots=True)
-class Gauge:
+class Reading:
+    """A number that is there already and is only read at every scrape."""
+
     name: str
     doc: str
     read: Callable[[], float]
-    """Called at every scrape: it reads a number that is there already, and never scans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +65,9 @@ class Metrics:
     def __init__(self) -> None:
         self.fsync = Histogram()
         self.loop_lag = Histogram()
-        self.bytes_in = 0
-        """Bytes of record batches that producers sent."""
-        self.bytes_out = 0
-        """Bytes of record batches that consumers fetched."""
         self.operations: dict[tuple[str, str], OperationStats] = {}
-        self.gauges: dict[str, Gauge] = {}
+        self.gauges: dict[str, Reading] = {}
+        self.counters: dict[str, Reading] = {}
         self.details: dict[Dimension, Detail] = {}
 
     def request(self, protocol: str, operation: str) -> OperationStats:
@@ -83,7 +82,13 @@ class Metrics:
     def gauge(self, name: str, doc: str, read: Callable[[], float]) -> None:
         assert name.startswith("duolog_"), name
         assert name not in self.gauges, name
-        self.gauges[name] = Gauge(name, doc, read)
+        self.gauges[name] = Reading(name, doc, read)
+
+    def counter(self, name: str, doc: str, read: Callable[[], float]) -> None:
+        """A number that only grows; its name gets `_total` behind it."""
+        assert name.startswith("duolog_"), name
+        assert name not in self.counters, name
+        self.counters[name] = Reading(name, doc, read)
 
     def detail(self, dimension: Dimension, samples: Detail) -> None:
         self.details[dimension] = samples

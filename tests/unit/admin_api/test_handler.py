@@ -48,7 +48,7 @@ def test_a_ready_node_says_so(api: Api) -> None:
 
 
 def test_metrics_are_prometheus_text(api: Api) -> None:
-    api.metrics.request("kafka", "Fetch").ok += 1
+    api.metrics.request("kafka", "Fetch").answered += 1
     answer = api.get("/metrics")
     assert answer.status == 200
     assert dict(answer.headers)[b"Content-Type"].startswith(b"text/plain; version=0.0.4")

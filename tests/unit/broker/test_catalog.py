@@ -226,11 +226,11 @@ async def test_the_nodes_defaults_apply_where_a_topic_says_nothing(new_catalog):
 async def test_a_restart_finds_every_topic_and_tells_the_listeners(new_catalog):
     first = await new_catalog()
     topic = await first.create_topic("orders", 2, {"retention.ms": "5"})
-    await first.create_topic("__offsets", 1, {})
+    await first.create_topic("__consumer_offsets", 1, {})
     second = await new_catalog()
     assert second.get("orders") == topic
-    assert second.get("__offsets").internal
-    assert [name for _, name, _ in second.recorder.told] == ["__offsets", "orders"]
+    assert second.get("__consumer_offsets").internal
+    assert [name for _, name, _ in second.recorder.told] == ["__consumer_offsets", "orders"]
 
 
 async def test_every_node_follows_what_another_does(new_catalog):

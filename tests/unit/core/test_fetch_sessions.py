@@ -4,7 +4,13 @@ from itertools import count
 
 import pytest
 
-from duolog.core.fetch_sessions import EPOCH_MAX, IDLE_MS_BEFORE_EVICTION, FetchSessions
+from duolog.core import fetch_sessions
+from duolog.core.fetch_sessions import (
+    EPOCH_MAX,
+    IDLE_MS_BEFORE_EVICTION,
+    FetchSessions,
+    Wanted,
+)
 from duolog.model.errors import FetchSessionNotFound, InvalidFetchSessionEpoch
 
 
@@ -72,3 +78,20 @@ def test_the_longest_idle_session_makes_room() -> None:
     assert len(cache) == 2
     with pytest.raises(FetchSessionNotFound):
         cache.resume(second.id, 1, False, now_ms=0)
+
+
+def test_a_session_that_grows_too_large_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_sessions, "PARTITIONS_MAX", 3)
+    cache = sessions()
+    small, large = cache.open(False, now_ms=0), cache.open(False, now_ms=0)
+    assert small is not None
+    assert large is not None
+    small.partitions["t", 0] = Wanted(-1, 0, 1)
+    cache.check_size(small)
+    for index in range(3):
+        large.partitions["t", index] = Wanted(-1, 0, 1)
+    with pytest.raises(FetchSessionNotFound):
+        cache.check_size(large)
+    assert len(cache) == 1
+    small.partitions.update({("t", index): Wanted(-1, 0, 1) for index in range(3)})
+    cache.check_size(small)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from duolog.core import producers
 from duolog.core.producers import ProducerTable
 from duolog.model.errors import InvalidProducerEpoch, OutOfOrderSequence
 from duolog.model.limits import PRODUCER_BATCHES_REMEMBERED
@@ -35,7 +36,7 @@ def table_with(*batches: BatchHeader) -> ProducerTable:
     offset = 100
     for batch in batches:
         assert table.find_duplicate(batch) is None
-        table.replay(batch, offset)
+        table.replay(batch, offset, 1_000)
         offset += batch.last_offset_delta + 1
     return table
 
@@ -97,6 +98,20 @@ def test_silent_producers_are_forgotten() -> None:
     assert len(table) == 0
 
 
+def test_when_there_are_too_many_the_ones_unused_longest_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(producers, "PRODUCERS_PER_PARTITION_MAX", 10)
+    table = ProducerTable()
+    for producer in range(10):
+        table.replay(header(0, producer=producer), producer, producer)
+    table.replay(header(1, producer=0), 10, 10)
+    table.replay(header(0, producer=10), 11, 11)
+    assert table.get(0) is not None
+    assert table.get(1) is None
+    assert len(table) == 10
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), max_size=30))
 def test_a_snapshot_decides_as_the_table_it_was_taken_of(batches: list[tuple[int, int]]) -> None:
@@ -105,7 +120,7 @@ def test_a_snapshot_decides_as_the_table_it_was_taken_of(batches: list[tuple[int
     sent = []
     for offset, (producer, records) in enumerate(batches):
         batch = header(next_sequence[producer], records, producer=producer)
-        table.replay(batch, offset * 10)
+        table.replay(batch, offset * 10, offset)
         next_sequence[producer] += records
         sent.append(batch)
     copy = ProducerTable.from_snapshot(table.snapshot())

@@ -19,7 +19,7 @@ from duolog.core.fetch_sessions import (
 )
 from duolog.kafka_api.answers import NO_TIMEOUT
 from duolog.kafka_api.errors import code_of
-from duolog.model.errors import Refusal, UnknownTopicId, UnknownTopicOrPartition
+from duolog.model.errors import Refusal
 from duolog.observe.metrics import OperationStats
 from duolog.ports.clock import Clock
 from duolog.ports.transport import Chunk, FileRange
@@ -148,6 +148,7 @@ class FetchAnswer:
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer with an error for the whole request."""
+        self.stats.failed += 1
         self._encode([], code_of(refusal), NO_SESSION)
 
     def _try_answer(self, *, final: bool) -> bool:
@@ -167,11 +168,11 @@ class FetchAnswer:
             partition = routes.get(key)
             try:
                 if partition is None:
-                    raise _unknown(topic, index)
+                    raise self._handler.broker.unknown(topic, index)
                 if wanted.current_leader_epoch != ANY_EPOCH:
                     partition.check_epoch(wanted.current_leader_epoch)
-                if left > 0:
-                    piece = partition.read(wanted.fetch_offset, min(wanted.bytes_max, left))
+                if left > 0 or total == 0:
+                    piece = partition.read(wanted.fetch_offset, min(wanted.bytes_max, max(0, left)))
                     if piece is not None:
                         if piece.length <= COPIED_BYTES_MAX:
                             records = partition.load(piece)
@@ -210,6 +211,8 @@ class FetchAnswer:
             found.setdefault(topic, []).append(result)
         if not (final or failed or total >= self._min_bytes or not self._wanted):
             return False
+        if failed:
+            self.stats.failed += 1
         if session is not None:
             self._note_told(session, found, served)
         for partition, length in read:
@@ -261,6 +264,7 @@ class FetchHandler:
         bytes_max: int,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
+        self.broker = broker
         self.routes = broker.routes
         self.stats = stats
         self.bytes_max = bytes_max
@@ -285,6 +289,8 @@ class FetchHandler:
         try:
             session = self._session_of(request, version)
             wanted = _update(session, request)
+            if session is not None:
+                self._sessions.check_size(session)
         except Refusal as error:
             refusal = error
         answer = FetchAnswer(
@@ -330,9 +336,3 @@ def _update(session: Session[Topic] | None, request: FetchRequest) -> dict[Key, 
                 known.fetch_offset = offset
                 known.bytes_max = bytes_max
     return wanted
-
-
-def _unknown(topic: Topic, index: int) -> Refusal:
-    if isinstance(topic, bytes):
-        return UnknownTopicId("no topic has this id, or it has no such partition")
-    return UnknownTopicOrPartition(f"there is no partition {index} of topic {topic!r}")

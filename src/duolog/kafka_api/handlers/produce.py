@@ -24,8 +24,6 @@ from duolog.model.errors import (
     Refusal,
     StorageFailed,
     TransactionsUnsupported,
-    UnknownTopicId,
-    UnknownTopicOrPartition,
 )
 from duolog.observe.metrics import OperationStats
 from duolog.ports.clock import Clock
@@ -101,8 +99,11 @@ class ProduceAnswer:
             result.settle(not_confirmed())
 
     def append_to(self, chunks: list[Chunk]) -> None:
+        failed = any(result[1] for _, partitions in self._topics for result in partitions)
+        if failed:
+            self.stats.failed += 1
         if self._acks == ACKS_NONE:
-            if any(result[1] for _, partitions in self._topics for result in partitions):
+            if failed:
                 self._connection.refuse_unacknowledged()
             return
         body = encode_response(self._version, self._topics)
@@ -140,6 +141,7 @@ class ProduceHandler:
     """Shared by all connections of a door, because a read event ends before the next begins."""
 
     def __init__(self, broker: Broker, clock: Clock, stats: OperationStats) -> None:
+        self._broker = broker
         self._routes = broker.routes
         self._clock = clock
         self._stats = stats
@@ -294,9 +296,7 @@ class ProduceHandler:
         """The partition, if it takes such a request."""
         partition = self._routes.get((topic, index))
         if partition is None:
-            if isinstance(topic, bytes):
-                raise UnknownTopicId("no topic has this id, or it has no such partition")
-            raise UnknownTopicOrPartition(f"there is no partition {index} of topic {topic!r}")
+            raise self._broker.unknown(topic, index)
         if partition.topic.internal:
             raise InvalidTopic(f"{partition.topic.name} is internal")
         if acks == ACKS_ALL:

@@ -126,6 +126,7 @@ class LaneAnswer:
                 )
             )
             return
+        self.stats.failed += 1
         version = lane.version
         body = encode_response(version, [(lane.topic, [refused(lane.index, self._failure)])])
         chunks.append(
