@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from tests.harness.load import NumberedLoad, check_numbered
 from tests.harness.node import Node
@@ -69,6 +70,35 @@ def test_a_second_node_on_the_same_directory_is_refused(node: Node) -> None:
     assert "Traceback" not in second.stderr
     with Wire(node.kafka) as wire:
         assert wire.create_topic("still-served") == 0
+
+
+def test_a_ready_file_goes_with_the_node(node: Node) -> None:
+    (ready,) = node.directory.glob("ready*")
+    node.stop()
+    assert not ready.exists()
+
+
+def test_a_refused_start_removes_a_ready_file_that_a_killed_node_left(node: Node) -> None:
+    ready = node.directory / "another-ready.json"
+    ready.write_text("stale")
+    command = [sys.executable, "-m", "duolog", "serve", "--data", str(node.data)]
+    command += ["--kafka", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--ready-file", str(ready)]
+    refused = subprocess.run(command, capture_output=True, timeout=20, check=False)
+    assert refused.returncode == 1
+    assert not ready.exists()
+
+
+def test_a_ready_file_that_cannot_be_written_is_refused_before_anything_is_served(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-m", "duolog", "serve", "--data", str(tmp_path / "data")]
+    command += ["--kafka", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
+    command += ["--ready-file", str(tmp_path / "absent" / "ready")]
+    refused = subprocess.run(command, capture_output=True, timeout=20, text=True, check=False)
+    assert refused.returncode == 1
+    assert "--ready-file" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_stop_does_not_wait_long_for_clients_that_wait(node: Node) -> None:

@@ -237,7 +237,7 @@ class FakeDisk:
         else:
             done(None)
 
-    async def offload(self, work: Callable[[], T]) -> T:
+    async def offload(self, work: Callable[[], T], *, lengthy: bool = False) -> T:
         return work()
 
     def close(self) -> None:

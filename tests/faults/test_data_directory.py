@@ -21,6 +21,16 @@ def lose_the_metadata(node: Node) -> None:
         file.unlink()
 
 
+def overwrite_the_metadata(node: Node) -> None:
+    (node.data / "metadata.sqlite").write_bytes(b"not a database " * 1000)
+
+
+def damage_a_page_of_the_metadata(node: Node) -> None:
+    file = node.data / "metadata.sqlite"
+    header_bytes = 100
+    file.write_bytes(file.read_bytes()[:header_bytes] + b"\xff" * 20_000)
+
+
 def lose_the_identity(node: Node) -> None:
     (node.data / "node.json").unlink()
 
@@ -40,6 +50,8 @@ def change_the_node_id(node: Node) -> None:
 SPOILED: list[tuple[Callable[[Node], None], str]] = [
     (take_from_another_cluster, "cluster"),
     (lose_the_metadata, "cluster"),
+    (overwrite_the_metadata, "Restore metadata.sqlite"),
+    (damage_a_page_of_the_metadata, "Restore metadata.sqlite"),
     (lose_the_identity, "incomplete"),
     (damage_the_identity, "damaged"),
     (lose_a_partition, "incomplete"),

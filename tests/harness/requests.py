@@ -133,6 +133,10 @@ REQUESTS: dict[ApiKey, dict[str, Any]] = {
         "resources": [{**_RESOURCE, "configs": [{**_CONFIG, "config_operation": 0}]}],
         "validate_only": False,
     },
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: {
+        "timeout": 1_000,
+        "topics": [{"name": TOPIC, "partition_indexes": [0]}],
+    },
     ApiKey.OFFSET_DELETE: {
         "group_id": GROUP,
         "topics": [{"name": TOPIC, "partitions": [{"partition_index": 0}]}],

@@ -1,8 +1,9 @@
 """Local files behind the Disk port.
 
 One flusher thread per disk does every sync: the log's group commit wants them in order, and
-more threads would only queue in the file system's journal. Other blocking work (compaction,
-scrubbing, deletion) has a thread of its own, so that it never delays an acknowledgement.
+more threads would only queue in the file system's journal. Other blocking work has two threads
+of its own, one for what is short and one for compaction and scrubbing, so that it never
+delays an acknowledgement.
 """
 
 import asyncio
@@ -152,6 +153,7 @@ class LocalDisk:
         )
         self._flusher.start()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="disk-worker")
+        self._lengthy_worker = ThreadPoolExecutor(1, thread_name_prefix="disk-lengthy")
 
     def _absolute(self, path: str) -> str:
         return os.path.join(self._root, path) if path else self._root
@@ -196,10 +198,12 @@ class LocalDisk:
     def sync(self, targets: Sequence[Syncable], done: SyncDone) -> None:
         self._syncs.put((targets, done, asyncio.get_running_loop()))
 
-    async def offload(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+    async def offload(self, work: Callable[[], T], *, lengthy: bool = False) -> T:
+        worker = self._lengthy_worker if lengthy else self._worker
+        return await asyncio.get_running_loop().run_in_executor(worker, work)
 
     def close(self) -> None:
         self._syncs.put(None)
         self._flusher.join()
         self._worker.shutdown(wait=False, cancel_futures=True)
+        self._lengthy_worker.shutdown(wait=False, cancel_futures=True)

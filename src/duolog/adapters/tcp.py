@@ -93,8 +93,10 @@ class TcpTransport:
         session = self._session
         if session is None:
             return
+        buffer = session.get_buffer()
+        assert len(buffer), "reading is paused while there is no room"
         try:
-            count = self._socket.recv_into(session.get_buffer())
+            count = self._socket.recv_into(buffer)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:

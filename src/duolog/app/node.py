@@ -185,7 +185,7 @@ async def _start_broker(
 
 def _unusable_metadata(directory: DataDirectory, error: StoreUnavailable) -> StartRefused:
     return StartRefused(
-        f"The metadata in {directory.path / METADATA_NAME} cannot be used: {error}."
+        f"The metadata of {directory.path} cannot be used: {error}."
         f" Restore {METADATA_NAME} from a copy of the whole data directory,"
         " or start with an empty one."
     )

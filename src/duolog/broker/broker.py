@@ -13,6 +13,7 @@ from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.storage import Storage
 from duolog.config.settings import Settings
 from duolog.model.errors import (
+    PolicyViolation,
     Refusal,
     RequestTimedOut,
     StorageFailed,
@@ -24,6 +25,10 @@ from duolog.observe.logs import get_logger
 from duolog.observe.metrics import Metrics
 from duolog.ports.clock import Clock
 from duolog.ports.disk import Disk
+
+PARTITIONS_MAX = 100_000
+FREE_BYTES_MIN = 16 * 1024 * 1024
+"""Below this no topic is made: its files could not be."""
 
 log = get_logger("broker")
 
@@ -43,6 +48,7 @@ class Broker:
         node_id: int,
         cluster_id: str,
         on_storage_failure: Callable[[OSError], None],
+        partitions_max: int = PARTITIONS_MAX,
     ) -> None:
         self.disk = disk
         self.clock = clock
@@ -67,9 +73,11 @@ class Broker:
         )
         self.groups: GroupCoordinator
         self._on_storage_failure = on_storage_failure
+        self._partitions_max = partitions_max
         self._failed = False
         self._removals: set[asyncio.Future[None]] = set()
         catalog.subscribe(self)
+        catalog.check_room = self.check_room
 
     def partition(self, topic: str, index: int) -> Partition:
         partition = self.routes.get((topic, index))
@@ -92,6 +100,17 @@ class Broker:
     def bytes_out(self) -> int:
         return self._deleted_bytes_out + sum(each.bytes_out for each in self.partitions())
 
+    def check_room(self, partitions: int) -> None:
+        """Refuse partitions that this node could not hold, before anybody counts on them."""
+        wanted = self.partition_count + partitions
+        if wanted > self._partitions_max:
+            raise PolicyViolation(
+                f"this node holds at most {self._partitions_max} partitions, as many as it may"
+                " open files for"
+            )
+        if self.disk.free_bytes() < FREE_BYTES_MIN:
+            raise PolicyViolation("the disk of this node is full")
+
     def partitions(self) -> Iterator[Partition]:
         return (partition for (key, _), partition in self.routes.items() if isinstance(key, str))
 
@@ -104,7 +123,7 @@ class Broker:
         self.storage.load()
         await self.catalog.start()
         await self.catalog.remove_orphans()
-        for path in self.storage.strangers(self.partitions()):
+        for path in self.storage.leftovers(self.partitions()):
             self._remove_tree_later(path)
         await self._make_recovered_durable()
 
@@ -148,21 +167,27 @@ class Broker:
             self._deleted_bytes_in += partition.bytes_in
             self._deleted_bytes_out += partition.bytes_out
             partition.fence(UnknownTopicOrPartition(f"topic '{topic.name}' was deleted"))
-            doomed.append(self.storage.remove(partition))
             partition.log.release()
+            doomed.append(partition)
+        # Work that was offloaded before may still write to these paths; a topic of the same
+        # name must not find what it wrote.
+        await self.disk.offload(_nothing)
+        for partition in doomed:
+            self._remove_tree_later(self.storage.remove(partition))
         await self.groups.topic_deleted(topic.name)
-        for path in doomed:
-            self._remove_tree_later(path)
 
     async def _open(self, topic: Topic, indexes: range) -> None:
+        opened = []
         for index in indexes:
             state = self.catalog.partition_state(topic, index)
-            partition = self.storage.open(topic, index, state.leader_epoch)
-            self.routes[topic.name, index] = partition
-            self.routes[topic.id.bytes, index] = partition
+            opened.append(self.storage.open(topic, index, state.leader_epoch))
             # Opening takes about a millisecond, and others are being served meanwhile.
             await asyncio.sleep(0)
+        # Nothing is written, and so acknowledged, in a directory that a power cut could undo.
         await self.storage.sync_root()
+        for partition in opened:
+            self.routes[topic.name, partition.index] = partition
+            self.routes[topic.id.bytes, partition.index] = partition
 
     def _remove_tree_later(self, path: str) -> None:
         """Off the event loop, and nobody waits: what is left by a stop goes at the next start."""
@@ -197,3 +222,7 @@ class Broker:
                 await self.disk.offload(write)
             partition.log.close(now_ms)
         await self.storage.write_points(self.partitions())
+
+
+def _nothing() -> None:
+    """Offloaded to wait for everything that was offloaded before."""

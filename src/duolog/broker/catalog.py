@@ -21,7 +21,7 @@ from duolog.broker.catalog_entries import (
 )
 from duolog.broker.catalog_follower import CatalogFollower, CatalogListener
 from duolog.broker.catalog_view import CatalogView
-from duolog.config.topic import parse_topic_config
+from duolog.config.topic import canonical_overrides, parse_topic_config
 from duolog.model.errors import (
     InvalidPartitions,
     InvalidTopic,
@@ -67,6 +67,8 @@ class Catalog:
         self._new_id = new_id
         self.topic_defaults: Mapping[str, str] = topic_defaults or {}
         """What the node's operator has set for topics that say nothing themselves."""
+        self.check_room: Callable[[int], None] = lambda partitions: None
+        """Refuses so many new partitions, where they could not be held."""
         self._view = CatalogView(self.topic_defaults)
         self.follower = CatalogFollower(store, self._view)
 
@@ -113,7 +115,9 @@ class Catalog:
     ) -> Topic:
         check_topic_name(name)
         _check_partition_count(partitions)
+        overrides = canonical_overrides(overrides)
         config = parse_topic_config(overrides, self.topic_defaults)
+        self.check_room(partitions)
         key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
             entry = await _asked(self._store.get(key))
@@ -153,6 +157,7 @@ class Catalog:
                 raise InvalidPartitions(
                     f"topic '{name}' has {topic.partitions} partitions, and {total} is not more"
                 )
+            self.check_room(total - topic.partitions)
             if validate_only:
                 return topic
             operations = self._first_states(topic.id, range(topic.partitions, total))
@@ -161,12 +166,6 @@ class Catalog:
                 return self.get(name)
             await self._catch_up(name)
         raise _contended(name)
-
-    async def alter_config(
-        self, name: str, overrides: Mapping[str, str], *, validate_only: bool = False
-    ) -> Topic:
-        """Replace all of the topic's overrides."""
-        return await self.edit_config(name, lambda _: overrides, validate_only=validate_only)
 
     async def edit_config(
         self, name: str, edit: ConfigEdit, *, validate_only: bool = False
@@ -179,7 +178,7 @@ class Catalog:
         key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
             topic = self.get(name)
-            overrides = edit(topic.overrides)
+            overrides = canonical_overrides(edit(topic.overrides))
             parse_topic_config(overrides, self.topic_defaults)
             if validate_only or overrides == topic.overrides:
                 return topic

@@ -61,7 +61,16 @@ def topic_key(name: str) -> str:
 
     Kafka refuses such pairs because metric names fold the two characters into one.
     """
-    return _TOPICS_PREFIX + name.replace(".", "_")
+    return _TOPICS_PREFIX + _folded(name)
+
+
+def is_reserved(name: str) -> bool:
+    """Whether the name is an internal topic's, or would take its key away from it."""
+    return is_internal(_folded(name))
+
+
+def _folded(name: str) -> str:
+    return name.replace(".", "_")
 
 
 def is_topic_key(key: str) -> bool:

@@ -68,10 +68,15 @@ class Flusher:
         if self._failed:
             return
         targets: list[Syncable] = []
-        for partition in self._dirty:
-            wanted, end_offset = partition.begin_sync()
-            targets += wanted
-            self._syncing.append((partition, end_offset))
+        try:
+            for partition in self._dirty:
+                wanted, end_offset = partition.begin_sync()
+                targets += wanted
+                self._syncing.append((partition, end_offset))
+        except OSError as error:
+            # Nobody could ever say again what is durable and what is not.
+            self.give_up(error)
+            return
         self._dirty.clear()
         self._started_ns = self._clock.monotonic_ns()
         self._disk.sync(targets, self._done)

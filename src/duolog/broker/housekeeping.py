@@ -5,18 +5,15 @@ changes a log happens here, on the event loop, where its owner is.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
 from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
 from duolog.log.segment import Segment
+from duolog.model.errors import StorageFailed
 from duolog.observe.logs import get_logger
-
-SNAPSHOT_AFTER_BATCHES = 1_000
-"""Batches after which a partition's producer state is written down again: what a restart
-has to replay at most, but for what arrived since the last checkpoint."""
 
 SNAPSHOTS_PER_CHECKPOINT_MAX = 64
 """Keeps a checkpoint short; the rest take their turn at the next one."""
@@ -50,12 +47,12 @@ class Housekeeping:
         broker = self._broker
         now_ms = broker.clock.now_ms()
         snapshots = SNAPSHOTS_PER_CHECKPOINT_MAX
-        for partition in tuple(broker.partitions()):
+        async for partition in self._each_partition():
             log_ = partition.log
             if log_.durable_offset < log_.end_offset:
                 broker.flusher.request(partition)
             log_.checkpoint(now_ms)
-            if partition.batches_since_snapshot >= SNAPSHOT_AFTER_BATCHES and snapshots:
+            if partition.wants_snapshot and snapshots:
                 write = partition.take_snapshot()
                 if write is not None:
                     snapshots -= 1
@@ -66,7 +63,7 @@ class Housekeeping:
         broker = self._broker
         now_ms = broker.clock.now_ms()
         producers_before_ms = now_ms - broker.settings.integer("producer.id.expiration.ms")
-        for partition in tuple(broker.partitions()):
+        async for partition in self._each_partition():
             partition.expire_producers(producers_before_ms)
             removed = partition.log.expire(now_ms, partition.high_watermark)
             if removed:
@@ -81,16 +78,21 @@ class Housekeeping:
 
     async def compact(self) -> None:
         broker = self._broker
-        for partition in tuple(broker.partitions()):
+        async for partition in self._each_partition():
             if not partition.topic.config.cleanup_compact:
                 continue
             plan = partition.log.plan_compaction(broker.clock.now_ms())
             if plan is None:
                 continue
-            result = await self._offload(partition, plan.build)
+            result = await self._offload(partition, plan.build, lengthy=True)
             if result is None:
                 continue
-            removed = partition.log.swap(result)
+            try:
+                removed = partition.log.swap(result)
+            except StorageFailed:
+                if partition.log.failure is not None:
+                    broker.flusher.give_up(partition.log.failure)
+                raise
             log.info(
                 "log compacted",
                 topic=partition.topic.name,
@@ -100,12 +102,19 @@ class Housekeeping:
             )
             self._unlink_later(partition, removed)
 
+    async def _each_partition(self) -> AsyncIterator[Partition]:
+        """Every partition that is there when its turn comes. Others are served in between."""
+        for partition in tuple(self._broker.partitions()):
+            await asyncio.sleep(0)
+            if self._is_live(partition):
+                yield partition
+
     async def _scrub(self) -> None:
         """Read every sealed segment now and then, slowly, to find damage before a client does."""
         settings = self._broker.settings
         bytes_per_second = settings.integer("log.scrub.bytes.per.second")
         while bytes_per_second:
-            for partition in tuple(self._broker.partitions()):
+            async for partition in self._each_partition():
                 for segment in tuple(partition.log.segments[:-1]):
                     if segment.deleted or not self._is_live(partition):
                         continue
@@ -118,7 +127,8 @@ class Housekeeping:
 
     async def scrub_segment(self, partition: Partition, segment: Segment) -> None:
         verify = partial(partition.log.verify_segment, segment)
-        for each in partition.log.quarantine(await self._offload(partition, verify) or []):
+        damaged = await self._offload(partition, verify, lengthy=True)
+        for each in partition.log.quarantine(damaged or []):
             self.quarantined += 1
             log.error(
                 "damaged batch quarantined",
@@ -129,10 +139,12 @@ class Housekeeping:
                 reason=each.reason,
             )
 
-    async def _offload(self, partition: Partition, work: Callable[[], T]) -> T | None:
+    async def _offload(
+        self, partition: Partition, work: Callable[[], T], *, lengthy: bool = False
+    ) -> T | None:
         """The result of blocking work on the partition; None when it was deleted meanwhile."""
         try:
-            result = await self._broker.disk.offload(work)
+            result = await self._broker.disk.offload(work, lengthy=lengthy)
         except OSError:
             if self._is_live(partition):
                 raise
@@ -166,6 +178,6 @@ async def _every(seconds: float, duty: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(seconds)
         try:
             await duty()
-        except OSError as error:
+        except (OSError, StorageFailed) as error:
             # A full disk, mostly. No promise depends on a duty: it is tried again.
             log.error("duty failed", duty=duty.__name__, error=str(error))

@@ -43,6 +43,13 @@ from duolog.records.validation import check_batch, check_records
 PRODUCERS_SNAPSHOT = "producers"
 ANY_EPOCH = -1
 
+SNAPSHOT_AFTER_BATCHES = 1_000
+"""Batches after which a partition's producer state is written down again: what a restart
+has to replay at most, but for what arrived since the last checkpoint."""
+
+RETRY_AFTER_MS = 100
+"""How long a partition refuses writes after one has failed."""
+
 
 class Waiter(Protocol):
     """Somebody who waits until the partition's high watermark has reached an offset."""
@@ -82,6 +89,8 @@ class Partition:
         "_fsync",
         "_producers",
         "_readers",
+        "_retry_ms",
+        "_snapshot",
         "_waiting",
         "batches_since_snapshot",
         "bytes_in",
@@ -119,8 +128,12 @@ class Partition:
         self._clock = clock
         self._decompressed_bytes_max = decompressed_bytes_max
         self._failure: Refusal | None = None
+        self._retry_ms: int | None = None
+        """When writing may be tried again; None if never."""
         self._waiting: deque[tuple[int, Waiter]] = deque()
         self._readers: dict[Reader, None] = {}
+        self._snapshot: tuple[int, bytes] | None = None
+        """Of the producers, at that offset; not written down yet."""
         self._producers = self._rebuild_producers()
         self.configure(topic)
 
@@ -162,7 +175,7 @@ class Partition:
         may be acknowledged. A duplicate is not written again and gets its first offset.
         """
         if self._failure is not None:
-            raise self._failure
+            self._check_failure(now_ms)
         header = check_batch(batch, bytes_max=self.topic.config.max_message_bytes)
         if header.attributes & TRANSACTIONAL_BIT:
             raise TransactionsUnsupported("transactions are not supported")
@@ -211,13 +224,28 @@ class Partition:
         """Write what was staged. StorageFailed means that none of it will ever be read."""
         try:
             self.log.write_staged(now_ms)
-        except StorageFailed:
+        except StorageFailed as failure:
             self._recall_producers()
+            if self._failure is None:
+                self._failure = failure
+                self._retry_ms = now_ms + RETRY_AFTER_MS
             raise
         if self._fsync:
             self._flusher.request(self)
         else:
             self._advance(self.log.end_offset)
+
+    def _check_failure(self, now_ms: int) -> None:
+        """Refuse while the partition is fenced, or a write has failed a moment ago.
+
+        Each failed write costs reading the producers' state again, and on a full disk all
+        clients try again at once.
+        """
+        failure = self._failure
+        assert failure is not None
+        if self._retry_ms is None or now_ms < self._retry_ms:
+            raise failure.with_traceback(None)
+        self._failure = self._retry_ms = None
 
     def wait_committed(self, end_offset: int, waiter: Waiter) -> None:
         """Tell the waiter once the high watermark, now below the offset, has reached it."""
@@ -248,9 +276,12 @@ class Partition:
     def load(self, piece: LogSlice) -> bytes:
         """The bytes of what `read` found."""
         try:
-            return piece.file.pread(piece.length, piece.position)
+            data = piece.file.pread(piece.length, piece.position)
         except OSError as error:
             raise _unreadable(error) from error
+        if len(data) != piece.length:
+            raise StorageFailed("the log's file is shorter than it was")
+        return data
 
     def add_reader(self, reader: Reader) -> None:
         self._readers[reader] = None
@@ -282,22 +313,29 @@ class Partition:
     def fence(self, failure: Refusal, waiting: Refusal | None = None) -> None:
         """Take no more writes. Who waits is told `waiting`, or else the failure."""
         self._failure = failure
+        self._retry_ms = None
         while self._waiting:
             self._waiting.popleft()[1].settle(waiting or failure)
         self._wake_readers()
 
     def take_snapshot(self) -> Callable[[], None] | None:
-        """The producers' state now, as work that writes it down and may be offloaded.
+        """The producers' state, as work that writes it down and may be offloaded.
 
-        None while something is not durable yet: a snapshot must not know more than the log
-        does after a crash.
+        None while it is not all durable yet, then it is to be asked for again: a snapshot
+        must not know more than the log does after a crash.
         """
-        offset = self.log.end_offset
+        if self._snapshot is None:
+            self._snapshot = self.log.end_offset, self._producers.snapshot()
+            self.batches_since_snapshot = 0
+        offset, state = self._snapshot
         if self.log.durable_offset < offset:
             return None
-        self.batches_since_snapshot = 0
-        state = self._producers.snapshot()
+        self._snapshot = None
         return partial(self.log.write_snapshot, PRODUCERS_SNAPSHOT, offset, state)
+
+    @property
+    def wants_snapshot(self) -> bool:
+        return self._snapshot is not None or self.batches_since_snapshot >= SNAPSHOT_AFTER_BATCHES
 
     def expire_producers(self, before_ms: int) -> None:
         self._producers.expire(before_ms)

@@ -1,7 +1,8 @@
 """The data directory: which partitions lie in it, and where recovery may start.
 
 <topic>-<partition>/           the log, and an empty file named after the topic's id
-<topic>-<partition>.deleted/   a partition on its way out
+<topic>-<partition>.….deleted/ a partition on its way out
+<topic>-<partition>.….stray/   a partition that the catalog does not know
 recovery-points                up to where each log was durable at the last checkpoint
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
 from duolog.broker.partition import Partition
-from duolog.log.checkpoint import read_checkpoint, write_checkpoint
+from duolog.log.checkpoint import RecoveryPoints, read_checkpoint, write_checkpoint
 from duolog.log.log import Log
 from duolog.observe.logs import get_logger
 from duolog.ports.clock import Clock
@@ -19,6 +20,7 @@ from duolog.ports.disk import Disk
 
 TOPIC_ID_PREFIX = "topic-id."
 DELETED_SUFFIX = ".deleted"
+STRAY_SUFFIX = ".stray"
 ROOT = ""
 
 log = get_logger("storage")
@@ -36,7 +38,8 @@ class Storage:
         self._clock = clock
         self._flusher = flusher
         self._decompressed_bytes_max = decompressed_bytes_max
-        self._points: dict[tuple[str, int], int] = {}
+        self._points: RecoveryPoints = {}
+        """By the topic's id: a point never vouches for a topic of the same name."""
         self._root_changed = False
 
     def load(self) -> None:
@@ -51,7 +54,7 @@ class Storage:
             if names:
                 # A namesake that was deleted while this node was not there to see it.
                 self._set_aside(path)
-            elif self._points.get((topic.name, index), 0) > 0:
+            elif self._points.get((str(topic.id), index), 0) > 0:
                 raise DataMissing(
                     f"partition {index} of topic '{topic.name}' had durable records, and its"
                     f" directory {path} is missing"
@@ -59,8 +62,7 @@ class Storage:
             self._disk.make_directory(path)
             self._root_changed = True
             self._disk.open(f"{path}/{marker}", create=True).close()
-            self._points.pop((topic.name, index), None)
-        recovery_point = self._points.get((topic.name, index), 0)
+        recovery_point = self._points.get((str(topic.id), index), 0)
         opened = Log.open(
             self._disk,
             path,
@@ -82,21 +84,28 @@ class Storage:
 
     def remove(self, partition: Partition) -> str:
         """Take the partition's directory out of the way; the caller clears it up later."""
-        self._points.pop((partition.topic.name, partition.index), None)
         return self._set_aside(directory_of(partition.topic.name, partition.index))
 
-    def strangers(self, known: Iterable[Partition]) -> list[str]:
-        """Directories of partitions that no longer exist."""
+    def leftovers(self, known: Iterable[Partition]) -> list[str]:
+        """Deleted partitions whose removal a stop has interrupted.
+
+        A directory that the catalog does not know is only moved out of the way: its deletion
+        may have been interrupted, but the catalog may as well be older than the data.
+        """
         mine = {directory_of(partition.topic.name, partition.index) for partition in known}
-        found = []
+        deleted = []
         for name in self._disk.list_names(ROOT):
             if name.endswith(DELETED_SUFFIX):
-                found.append(name)
-            elif name not in mine and any(
-                each.startswith(TOPIC_ID_PREFIX) for each in self._disk.list_names(name)
-            ):
-                found.append(self._set_aside(name))
-        return found
+                deleted.append(name)
+            elif name not in mine and not name.endswith(STRAY_SUFFIX) and self._is_partition(name):
+                log.error(
+                    "unknown partition set aside; remove it if nobody misses it",
+                    directory=self._set_aside(name, STRAY_SUFFIX),
+                )
+        return deleted
+
+    def _is_partition(self, name: str) -> bool:
+        return any(each.startswith(TOPIC_ID_PREFIX) for each in self._disk.list_names(name))
 
     async def sync_root(self) -> None:
         """Make new entries of the data directory durable."""
@@ -107,15 +116,15 @@ class Storage:
     async def write_points(self, partitions: Iterable[Partition]) -> None:
         """Note up to where each log is durable, so that the next start scans only the rest."""
         points = {
-            (partition.topic.name, partition.index): partition.log.durable_offset
+            (str(partition.topic.id), partition.index): partition.log.durable_offset
             for partition in partitions
         }
         if points != self._points:
             await self._disk.offload(lambda: write_checkpoint(self._disk, points))
             self._points = points
 
-    def _set_aside(self, path: str) -> str:
-        aside = f"{path}.{uuid.uuid4().hex}{DELETED_SUFFIX}"
+    def _set_aside(self, path: str, suffix: str = DELETED_SUFFIX) -> str:
+        aside = f"{path}.{uuid.uuid4().hex}{suffix}"
         self._disk.rename(path, aside)
         self._root_changed = True
         return aside

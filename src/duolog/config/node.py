@@ -73,8 +73,8 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "sqs.listen",
             "address",
             Address("127.0.0.1", 9324),
-            "Not served yet: this release has no SQS door. It opens nothing here, and warns on start"
-            " when this is set.",
+            "Not served yet: this release has no SQS door. Nothing is opened here; setting it is"
+            " answered with a warning on start.",
             optional=True,
         ),
         _setting(

@@ -245,6 +245,12 @@ def parse_topic_setting(name: str, text: str) -> Value:
         raise InvalidConfig(f"topic setting {name} {problem}") from None
 
 
+def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
+    """The same settings, each written in the one way in which it is kept and shown."""
+    values = {name: parse_topic_setting(name, text) for name, text in overrides.items()}
+    return {name: TOPIC_SETTINGS[name].to_text(value) for name, value in values.items()}
+
+
 def parse_topic_config(
     overrides: Mapping[str, str], defaults: Mapping[str, str] = MappingProxyType({})
 ) -> TopicConfig:

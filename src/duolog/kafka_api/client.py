@@ -8,5 +8,3 @@ class Client:
     client_id: str
     host: str
     api_version: int
-    principal: str = "User:ANONYMOUS"
-    listener: str = "PLAINTEXT"

@@ -7,9 +7,13 @@ from typing import Any
 from duolog.broker.catalog import Catalog
 from duolog.kafka_api.config_entries import ResourceType
 from duolog.kafka_api.errors import code_of
-from duolog.model.errors import InvalidRequest, Refusal
+from duolog.model.errors import InvalidConfig, InvalidRequest, Refusal
+from duolog.model.names import is_internal
 
 Edit = Callable[[Mapping[str, str]], Mapping[str, str]]
+
+_KEPT_IF_INTERNAL = ("cleanup.policy", "max.message.bytes")
+"""Without them the offsets of groups would be deleted, or could not be written."""
 
 
 async def change_resources(
@@ -34,9 +38,10 @@ async def change_resources(
             if times[named] > 1:
                 raise InvalidRequest("the request names this resource more than once")
             _check_changes(resource)
-            await catalog.edit_config(
-                resource.resource_name, edit_of(resource.configs), validate_only=validate_only
-            )
+            edit = edit_of(resource.configs)
+            if is_internal(resource.resource_name):
+                edit = _keeping_what_groups_need(edit)
+            await catalog.edit_config(resource.resource_name, edit, validate_only=validate_only)
         except Refusal as refusal:
             result["error_code"] = code_of(refusal)
             result["error_message"] = str(refusal)
@@ -55,6 +60,17 @@ def _check_changes(resource: Any) -> None:
     times = Counter(config.name for config in resource.configs)
     if twice := [name for name, count in times.items() if count > 1]:
         raise InvalidRequest(f"the request names {', '.join(twice)} more than once")
+
+
+def _keeping_what_groups_need(edit: Edit) -> Edit:
+    def checked(present: Mapping[str, str]) -> Mapping[str, str]:
+        changed = edit(present)
+        for name in _KEPT_IF_INTERNAL:
+            if changed.get(name) != present.get(name):
+                raise InvalidConfig(f"{name} of an internal topic cannot be changed")
+        return changed
+
+    return checked
 
 
 def text_of(config: Any) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 from duolog.broker.catalog import Topic
@@ -42,15 +43,35 @@ _KAFKA_NAMES = {
     "message.max.bytes": "topic.max.message.bytes",
     "min.insync.replicas": "topic.min.insync.replicas",
     "compression.type": "topic.compression.type",
+    "compression.gzip.level": "topic.compression.gzip.level",
+    "compression.lz4.level": "topic.compression.lz4.level",
+    "compression.zstd.level": "topic.compression.zstd.level",
+    "log.cleaner.delete.retention.ms": "topic.delete.retention.ms",
+    "log.cleaner.max.compaction.lag.ms": "topic.max.compaction.lag.ms",
+    "log.cleaner.min.cleanable.ratio": "topic.min.cleanable.dirty.ratio",
+    "log.cleaner.min.compaction.lag.ms": "topic.min.compaction.lag.ms",
     "log.cleanup.policy": "topic.cleanup.policy",
+    "log.flush.interval.messages": "topic.flush.messages",
+    "log.flush.interval.ms": "topic.flush.ms",
+    "log.index.interval.bytes": "topic.index.interval.bytes",
+    "log.index.size.max.bytes": "topic.segment.index.bytes",
+    "log.local.retention.bytes": "topic.local.retention.bytes",
+    "log.local.retention.ms": "topic.local.retention.ms",
+    "log.message.timestamp.after.max.ms": "topic.message.timestamp.after.max.ms",
+    "log.message.timestamp.before.max.ms": "topic.message.timestamp.before.max.ms",
     "log.message.timestamp.type": "topic.message.timestamp.type",
+    "log.preallocate": "topic.preallocate",
     "log.retention.bytes": "topic.retention.bytes",
     "log.retention.ms": "topic.retention.ms",
+    "log.roll.jitter.ms": "topic.segment.jitter.ms",
     "log.roll.ms": "topic.segment.ms",
     "log.segment.bytes": "topic.segment.bytes",
+    "log.segment.delete.delay.ms": "topic.file.delete.delay.ms",
     "unclean.leader.election.enable": "topic.unclean.leader.election.enable",
 }
 """What consoles ask a broker for under Kafka's name, and the setting that has it here."""
+
+_NAMES_IN_KAFKA = {name: kafka_name for kafka_name, name in _KAFKA_NAMES.items()}
 
 
 def topic_entries(topic: Topic, settings: Settings) -> list[dict[str, Any]]:
@@ -66,7 +87,8 @@ def node_entries(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def _topic_entry(topic: Topic, setting: Setting, settings: Settings) -> dict[str, Any]:
-    values = _node_values(setting.name, TOPIC_PREFIX + setting.name, settings)
+    name = TOPIC_PREFIX + setting.name
+    values = _node_values(_NAMES_IN_KAFKA.get(name, name), name, settings)
     if setting.name in topic.overrides:
         values.insert(0, _value(setting.name, topic.overrides[setting.name], Source.TOPIC))
     # A setting with one possible value is shown as one that cannot be changed.
@@ -80,10 +102,16 @@ def _node_entry(shown_as: str, name: str, settings: Settings) -> dict[str, Any]:
 
 
 def _node_values(shown_as: str, name: str, settings: Settings) -> list[dict[str, Any]]:
-    values = [_value(shown_as, settings.declared[name].default_text, Source.DEFAULT)]
+    setting = settings.declared[name]
+    values = [_value(shown_as, _shown(setting, setting.default_text), Source.DEFAULT)]
     if settings.source(name) != "default":
-        values.insert(0, _value(name, settings.text(name), Source.NODE))
+        values.insert(0, _value(shown_as, _shown(setting, settings.text(name)), Source.NODE))
     return values
+
+
+def _shown(setting: Setting, text: str) -> str:
+    """A path is shown from the root on: whoever asks does not know where the node was started."""
+    return str(Path(text).absolute()) if setting.kind == "path" else text
 
 
 def _value(name: str, text: str, source: Source) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Connection(Growable):
         "_lane_bytes",
         "_lanes",
         "_paused",
+        "_swept_backlog_bytes",
         "_transport",
         "_used_ms",
         "is_serving",
@@ -73,6 +74,8 @@ class Connection(Growable):
         self._is_used = False
         """Whether a request came since the last sweep."""
         self._used_ms = door.clock.monotonic_ms()
+        self._swept_backlog_bytes = 0
+        """What waited for the client at the last sweep: a change means that it reads."""
         self._frame_since_ms: int | None = None
         """Since when a frame is incomplete; None between frames."""
 
@@ -144,16 +147,19 @@ class Connection(Growable):
 
     def sweep(self, now_ms: int, *, idle_ms_max: int, frame_ms_max: int) -> None:
         """Close what is idle or too slow; give back memory that is not used."""
-        if self._is_used:
+        backlog_bytes = self._transport.backlog_bytes
+        if self._is_used or backlog_bytes != self._swept_backlog_bytes:
             self._is_used = False
             self._used_ms = now_ms
+            self._swept_backlog_bytes = backlog_bytes
         for answer in self._answers:
             if not answer.ready and now_ms - answer.started_ns // 1_000_000 > answer.timeout_ms:
                 answer.time_out()
         if self._frame_since_ms is not None and now_ms - self._frame_since_ms > frame_ms_max:
             self._refuse("a request was not received in time")
         elif not self._answers and now_ms - self._used_ms > idle_ms_max:
-            self._transport.close()
+            # Without a backlog this is a quiet end; with one, nobody reads it any more.
+            self._transport.abort()
         elif now_ms - self._used_ms > 1_000:
             self._buffer.shrink()
 
@@ -168,18 +174,20 @@ class Connection(Growable):
         more = True
         turns = TURNS_MAX
         self.is_serving = True
-        while more and turns:
-            turns -= 1
-            try:
-                self._serve_frames()
-            except MalformedRequest as error:
-                malformed = str(error)
-            finally:
-                # Whatever went wrong, staged batches must not outlive the bytes they point to.
-                if door.produce.staged:
-                    door.produce.write()
-            more = self._send_answers() and malformed is None
-        self.is_serving = False
+        try:
+            while more and turns:
+                turns -= 1
+                try:
+                    self._serve_frames()
+                except MalformedRequest as error:
+                    malformed = str(error)
+                finally:
+                    # Whatever went wrong, staged batches must not outlive their bytes.
+                    if door.produce.staged:
+                        door.produce.write()
+                more = self._send_answers() and malformed is None
+        finally:
+            self.is_serving = False
         if malformed is not None:
             self._refuse(malformed)
             return

@@ -89,7 +89,7 @@ class ReceiveBuffer:
     def shrink(self) -> None:
         """Go back to the base size, if what is held fits."""
         old = len(self.data)
-        if old > BASE_BYTES >= self.end - self.start:
+        if old > BASE_BYTES > self.end - self.start:
             self._replace(BASE_BYTES)
             self._budget.give_back(old - BASE_BYTES)
 

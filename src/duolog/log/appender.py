@@ -31,6 +31,7 @@ class Appender:
         "_directory_changed",
         "_disk",
         "_failure",
+        "_is_released",
         "_path",
         "_reader",
         "_rescan_until",
@@ -73,6 +74,8 @@ class Appender:
         """No recovery point that the owner may have written is above it or the durable offset."""
         self._unsynced = recovered.unsynced
         self._directory_changed = True
+        self._is_released = False
+        """Whether the directory was deleted: nothing may be written to its path any more."""
         self._sync_limit = _NEVER
         self._staged: list[memoryview] = []
         self._staged_headers: list[BatchHeader] = []
@@ -223,13 +226,19 @@ class Appender:
             self._roll_from_ms = segment.first_append_ms + roll_after_ms
 
     def begin_sync(self) -> tuple[list[Syncable], int]:
-        """What to sync now, and the offset below which everything is durable once it is."""
-        targets, self._unsynced = self._unsynced, []
+        """What to sync now, and the offset below which everything is durable once it is.
+
+        OSError leaves everything as it was: what was to be synced still is.
+        """
+        if self._is_released:
+            return [], self.durable_offset
+        targets = list(self._unsynced)
         if self.end_offset > self.durable_offset:
             targets.append(self._active.file)
         if self._directory_changed:
-            self._directory_changed = False
             targets.append(self._disk.directory(self._path))
+        self._unsynced.clear()
+        self._directory_changed = False
         self._sync_limit = _NEVER
         return targets, self.end_offset
 

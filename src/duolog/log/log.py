@@ -140,6 +140,7 @@ class Log(Appender):
 
     def release(self) -> None:
         """Let go of every file: the directory has been deleted, and nothing is saved."""
+        self._is_released = True
         self._drop_staged()
         self._unsynced.clear()
         for segment in self.segments:

@@ -52,14 +52,6 @@ class PolicyViolation(Refusal):
     """Against a rule of this cluster."""
 
 
-class NotLeader(Refusal):
-    """Another broker leads this partition."""
-
-
-class NotController(Refusal):
-    """Another node is the controller."""
-
-
 class FencedLeaderEpoch(Refusal):
     """The request names an older leader epoch than the partition has."""
 
@@ -102,10 +94,6 @@ class InvalidRequiredAcks(Refusal):
 
 class NotEnoughReplicas(Refusal):
     """Fewer replicas are in sync than `min.insync.replicas`; nothing was appended."""
-
-
-class NotEnoughReplicasAfterAppend(Refusal):
-    """Appended, but the in-sync set shrank before it was safe."""
 
 
 class RequestTimedOut(Refusal):

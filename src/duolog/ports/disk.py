@@ -95,6 +95,10 @@ class Disk(Protocol):
         """
         ...
 
-    async def offload(self, work: Callable[[], T]) -> T:
-        """Run blocking work off the event loop."""
+    async def offload(self, work: Callable[[], T], *, lengthy: bool = False) -> T:
+        """Run blocking work off the event loop.
+
+        Work is done in the order of the calls. What takes seconds is `lengthy` and has an
+        order of its own, so that nothing short has to wait for it.
+        """
         ...

@@ -196,7 +196,7 @@ async def test_partitions_only_grow(catalog):
 
 async def test_a_configuration_is_replaced_as_a_whole(catalog):
     await catalog.create_topic("orders", 1, {"retention.ms": "1", "segment.ms": "2"})
-    topic = await catalog.alter_config("orders", {"segment.ms": "3"})
+    topic = await catalog.edit_config("orders", lambda _: {"segment.ms": "3"})
     assert topic.overrides == {"segment.ms": "3"}
     assert topic.config.segment_ms == 3
 

@@ -5,6 +5,7 @@ import errno
 import pytest
 from tests.unit.broker.workbench import NOW_MS, Workbench, a_batch
 
+from duolog.broker.partition import RETRY_AFTER_MS
 from duolog.model.errors import (
     FencedLeaderEpoch,
     InvalidRecord,
@@ -147,7 +148,43 @@ def test_a_full_disk_refuses_the_batch_and_forgets_its_producer() -> None:
         bench.produce(batch)
     bench.disk.clear_faults()
     assert bench.partition.log.end_offset == 1
-    assert bench.produce(batch)[0] == 1
+    assert bench.produce(batch, at_ms=NOW_MS + RETRY_AFTER_MS)[0] == 1
+
+
+def test_after_a_failed_write_the_disk_is_left_alone_for_a_moment() -> None:
+    bench = Workbench()
+    bench.disk.fail("write", errno.ENOSPC)
+    with pytest.raises(StorageFailed):
+        bench.produce()
+    with pytest.raises(StorageFailed):
+        bench.produce(at_ms=NOW_MS + RETRY_AFTER_MS - 1)
+    assert bench.produce(at_ms=NOW_MS + RETRY_AFTER_MS)[0] == 0
+
+
+def test_a_partition_that_is_never_idle_still_gets_its_snapshot() -> None:
+    bench = Workbench()
+    bench.produce(a_batch(producer_id=9, sequence=0))
+    assert bench.partition.take_snapshot() is None
+    bench.produce(a_batch(producer_id=9, sequence=1))
+    bench.disk.finish_sync()
+    write = bench.partition.take_snapshot()
+    assert write is not None
+    write()
+    assert bench.partition.log.durable_offset < bench.partition.log.end_offset
+    found = bench.partition.log.latest_snapshot("producers", 1)
+    assert found is not None
+    assert found[0] == 1
+
+
+def test_a_sync_that_cannot_begin_ends_the_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+
+    def refuse(path: str) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(bench.disk, "directory", refuse)
+    bench.produce()
+    assert [failure.errno for failure in bench.failures] == [errno.EMFILE]
 
 
 def test_readers_are_told_when_there_is_more() -> None:

@@ -81,12 +81,12 @@ class Workbench:
             decompressed_bytes_max=1 << 20,
         )
 
-    def produce(self, batch: bytes | None = None) -> tuple[int, Outcome]:
+    def produce(self, batch: bytes | None = None, at_ms: int = NOW_MS) -> tuple[int, Outcome]:
         """Append one batch; its base offset, and what becomes of it."""
         base_offset, end_offset = self.partition.stage(
-            memoryview(bytearray(batch or a_batch())), NOW_MS
+            memoryview(bytearray(batch or a_batch())), at_ms
         )
-        self.partition.write_staged(NOW_MS)
+        self.partition.write_staged(at_ms)
         outcome = Outcome()
         if self.partition.high_watermark >= end_offset:
             outcome.settle(None)

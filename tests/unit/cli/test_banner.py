@@ -16,7 +16,7 @@ def test_every_open_door_is_named_and_no_other() -> None:
     text = banner({"kafka": "127.0.0.1:9092", "admin": "127.0.0.1:9325"})
     assert "127.0.0.1:9092" in text
     assert "http://127.0.0.1:9325" in text
-    assert "SQS" not in text
+    assert "http://" not in banner({"kafka": "127.0.0.1:9092"})
 
 
 def test_each_client_has_an_example_of_at_most_five_lines() -> None:

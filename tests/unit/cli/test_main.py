@@ -61,6 +61,16 @@ def test_the_version_is_data() -> None:
     assert json.loads(invoke("version", "-o", "json").stdout) == [{"version": __version__}]
 
 
+def test_the_version_can_be_asked_for_as_an_option() -> None:
+    result = invoke("--version")
+    assert (result.exit_code, result.stdout) == (0, f"duolog {__version__}\n")
+
+
+def test_the_help_promises_no_more_than_there_is() -> None:
+    assert "on one node" in invoke("--help").stdout
+    assert "Not served yet" in invoke("serve", "--help").stdout
+
+
 def test_an_unknown_command_is_a_usage_error() -> None:
     assert invoke("dance").exit_code == 2
 
@@ -142,6 +152,12 @@ def test_wrong_settings_are_a_usage_error(
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert result.stdout == ""
+
+
+def test_a_missing_file_is_answered_with_advice_about_files(node: Any) -> None:
+    advice = invoke("serve", "--config", "absent.toml").stderr
+    assert advice.endswith("Check the path.\n")
+    assert "config reference" not in advice
 
 
 def test_a_refused_start_is_told_without_a_traceback(node: Any) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from duolog.config.address import Address
 from duolog.config.node import NODE_SETTINGS
-from duolog.config.settings import SettingError, Settings, environment_variable
+from duolog.config.settings import FileUnusable, SettingError, Settings, environment_variable
 from duolog.config.topic import TOPIC_SETTINGS, parse_topic_config
 
 
@@ -44,7 +44,9 @@ def test_a_file_may_nest_its_keys_or_not(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("num.partition = 1", r"no setting 'num.partition' \(file .*\); did you mean num.parti"),
-        ("num.partitions = 'many'", r"num.partitions \(file .*\) is 'many' but must be a whole"),
+        ("num.partitions = 'many'", r'num.partitions \(file .*\) is the text "many" but must'),
+        ('num.partitions = "4"', 'is the text "4" but must be a whole number .*, unquoted'),
+        ('delete.topic.enable = "true"', "must be true or false, unquoted"),
         ("num.partitions = true", "is 'true' but must be"),
         ("num = 1", "no setting 'num'"),
         ("[[num]]\npartitions = 1", "no setting 'num'"),
@@ -57,14 +59,14 @@ def test_a_file_that_is_not_understood_is_refused(tmp_path: Path, text: str, sen
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="cannot be read: No such file"):
+    with pytest.raises(FileUnusable, match=r"cannot be read: No such file.*Check the path"):
         Settings.load(file=tmp_path / "absent.toml")
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "node.toml"
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(SettingError, match="is not valid TOML"):
+    with pytest.raises(FileUnusable, match="is not valid TOML"):
         Settings.load(file=file)
 
 

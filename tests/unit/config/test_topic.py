@@ -111,6 +111,10 @@ def test_what_cannot_be_honoured_is_refused_with_a_reason(
         parse_topic_config({name: text})
 
 
+def test_a_durability_that_a_single_node_cannot_tell_apart_says_so() -> None:
+    assert "on a single node is the same as `os`" in TOPIC_SETTINGS["durability"].doc
+
+
 def test_compaction_lags_must_not_cross() -> None:
     with pytest.raises(InvalidConfig, match=r"must not exceed max\.compaction\.lag\.ms"):
         parse_topic_config({"min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1"})

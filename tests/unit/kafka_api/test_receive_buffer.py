@@ -61,3 +61,11 @@ def test_a_closed_connection_gives_its_bytes_back() -> None:
     assert buffer.grow(10 * BASE_BYTES, asker)
     buffer.release(asker)
     assert budget.take(BASE_BYTES, asker)
+
+
+def test_shrinking_always_leaves_room_to_receive_into() -> None:
+    buffer = ReceiveBuffer(ReceiveBudget(10 * BASE_BYTES))
+    buffer.end = BASE_BYTES
+    assert buffer.grow(4 * BASE_BYTES, Asker())
+    buffer.shrink()
+    assert not buffer.is_full

@@ -39,7 +39,6 @@ from duolog.model.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
     GroupIdNotFound,
-    IllegalGeneration,
     InvalidGroupId,
     PolicyViolation,
     Refusal,
@@ -148,7 +147,7 @@ class GroupCoordinator:
         self._writer.check_room(self._partition_of(group_id))
         if group is None:
             if request.generation > NO_GENERATION:
-                raise IllegalGeneration(f"there is no group {group_id}")
+                raise GroupIdNotFound(f"there is no group {group_id}")
             group = self._create(group_id)
         reply = await self._ask(group, lambda ticket: group.commit(request, ticket, self._now()))
         assert isinstance(reply, Outcome)

@@ -43,7 +43,7 @@ class StoredRecord(NamedTuple):
 class OffsetStore(Protocol):
     @property
     def partitions(self) -> int:
-        """Does not change once it has been loaded."""
+        """Does not change once something is stored."""
         ...
 
     def load(self) -> AsyncIterator[StoredRecord]:
@@ -61,14 +61,11 @@ class TopicOffsetStore:
     def __init__(self, broker: "Broker", settings: GroupSettings) -> None:
         self._broker = broker
         self._settings = settings
-        self._partitions: int | None = None
 
     @property
     def partitions(self) -> int:
-        if self._partitions is None:
-            topic = self._broker.catalog.topics.get(OFFSETS_TOPIC)
-            self._partitions = topic.partitions if topic else self._settings.offsets_partitions
-        return self._partitions
+        topic = self._broker.catalog.topics.get(OFFSETS_TOPIC)
+        return self._settings.offsets_partitions if topic is None else topic.partitions
 
     async def load(self) -> AsyncIterator[StoredRecord]:
         if OFFSETS_TOPIC not in self._broker.catalog.topics:

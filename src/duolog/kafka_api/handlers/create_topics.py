@@ -6,6 +6,7 @@ from typing import Any
 
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
+from duolog.broker.catalog_entries import is_reserved
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.config_entries import topic_entries
 from duolog.kafka_api.errors import code_of
@@ -14,6 +15,7 @@ from duolog.model.errors import (
     InvalidReplicaAssignment,
     InvalidReplicationFactor,
     InvalidRequest,
+    InvalidTopic,
     Refusal,
 )
 
@@ -39,6 +41,9 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
 
 
 async def _create(broker: Broker, wanted: Any, *, validate_only: bool) -> Topic:
+    if is_reserved(wanted.name):
+        # Groups keep their offsets in it and rely on the settings that they make it with.
+        raise InvalidTopic(f"'{wanted.name}' is the name of an internal topic")
     overrides = {}
     for config in wanted.configs:
         if config.value is None:

@@ -10,6 +10,8 @@ from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
 from duolog.model.errors import InvalidRequest, InvalidTopic, Refusal, TopicDeletionDisabled
 
+FIRST_VERSION_WITH_DELETION_DISABLED = 3
+
 Target = tuple[str | None, uuid.UUID | None]
 
 
@@ -32,6 +34,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
         try:
             if times[target] > 1:
                 raise InvalidRequest("the request names this topic more than once")
+            _check_enabled(broker, client.api_version)
             topic = _find(broker, name, topic_id)
             result["name"], result["topic_id"] = topic.name, topic.id
             await broker.catalog.delete_topic(topic.name)
@@ -42,9 +45,14 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
     return {"responses": results}
 
 
-def _find(broker: Broker, name: str | None, topic_id: uuid.UUID | None) -> Topic:
+def _check_enabled(broker: Broker, version: int) -> None:
     if not broker.settings.flag("delete.topic.enable"):
-        raise TopicDeletionDisabled("delete.topic.enable is false on this node")
+        knows_why = version >= FIRST_VERSION_WITH_DELETION_DISABLED
+        refused = TopicDeletionDisabled if knows_why else InvalidRequest
+        raise refused("delete.topic.enable is false on this node")
+
+
+def _find(broker: Broker, name: str | None, topic_id: uuid.UUID | None) -> Topic:
     if name is not None and topic_id is not None:
         raise InvalidRequest("give the topic's name or its id, not both")
     if name is not None:

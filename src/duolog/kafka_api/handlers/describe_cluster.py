@@ -4,6 +4,7 @@ from typing import Any
 
 from duolog.broker.broker import Broker
 from duolog.kafka_api.client import Client
+from duolog.kafka_api.operations import ALL_ON_CLUSTER
 from duolog.wire.kafka.error_codes import ErrorCode
 
 _BROKERS = 1
@@ -25,7 +26,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
         "rack": broker.rack,
         "is_fenced": False,
     }
-    return {
+    described = {
         "error_code": 0,
         "error_message": None,
         "endpoint_type": _BROKERS,
@@ -33,3 +34,6 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
         "controller_id": broker.node_id,
         "brokers": [here],
     }
+    if request.include_cluster_authorized_operations:
+        described["cluster_authorized_operations"] = ALL_ON_CLUSTER
+    return described

@@ -8,6 +8,7 @@ from duolog.kafka_api.client import Client
 from duolog.kafka_api.config_entries import ResourceType, node_entries, topic_entries
 from duolog.kafka_api.errors import code_of
 from duolog.model.errors import InvalidRequest, Refusal
+from duolog.model.names import check_topic_name
 
 _CLUSTER_WIDE = ""
 """Names the defaults of all brokers; there are none, because each node has its own settings."""
@@ -46,6 +47,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
 def _entries(broker: Broker, resource_type: int, name: str) -> Iterable[dict[str, Any]]:
     match resource_type:
         case ResourceType.TOPIC:
+            check_topic_name(name)
             return topic_entries(broker.catalog.get(name), broker.settings)
         case ResourceType.BROKER if name == str(broker.node_id):
             return node_entries(broker.settings)

@@ -7,19 +7,17 @@ from duolog.core.groups.group import Group
 from duolog.core.groups.state import GroupState
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
+from duolog.kafka_api.operations import ALL_ON_GROUP
 from duolog.model.errors import GroupIdNotFound, Refusal
 
 FIRST_VERSION_WITH_NOT_FOUND = 6
-
-READ_DELETE_DESCRIBE = 1 << 3 | 1 << 6 | 1 << 8
-"""The operations on a group, as bits numbered like Kafka's ACL operations."""
 
 
 async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
     described = [_describe(broker, group_id, client.api_version) for group_id in request.groups]
     if getattr(request, "include_authorized_operations", False):
         for group in described:
-            group["authorized_operations"] = READ_DELETE_DESCRIBE
+            group["authorized_operations"] = ALL_ON_GROUP
     return {"groups": described}
 
 

@@ -1,6 +1,7 @@
 """DescribeLogDirs: how much of the data directory each partition takes."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from duolog.broker.broker import Broker
@@ -22,12 +23,17 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
         topics.setdefault(partition.topic.name, []).append(described)
     directory = {
         "error_code": 0,
-        "log_dir": broker.settings.text("data.dir"),
+        "log_dir": _log_dir(broker),
         "topics": [{"name": name, "partitions": each} for name, each in topics.items()],
         "total_bytes": _UNKNOWN,
         "usable_bytes": broker.disk.free_bytes(),
     }
     return {"error_code": 0, "results": [directory]}
+
+
+def _log_dir(broker: Broker) -> str:
+    """From the root on: whoever asks does not know where the node was started."""
+    return str(Path(broker.settings.text("data.dir")).absolute())
 
 
 def _wanted(broker: Broker, topics: Iterable[Any] | None) -> Iterable[Partition]:

@@ -6,6 +6,7 @@ from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
+from duolog.kafka_api.operations import ALL_ON_TOPIC
 from duolog.model.errors import InvalidRequest, Refusal, UnknownTopicOrPartition
 from duolog.model.names import check_topic_name
 
@@ -56,6 +57,7 @@ def _described(broker: Broker, topic: Topic, indexes: range) -> dict[str, Any]:
         "topic_id": topic.id,
         "is_internal": topic.internal,
         "partitions": [_partition(broker, topic, index) for index in indexes],
+        "topic_authorized_operations": ALL_ON_TOPIC,
     }
 
 

@@ -49,7 +49,8 @@ def _joining(broker: Broker, request: Any, client: Client) -> JoinRequest:
         member_id=request.member_id,
         instance_id=instance_id,
         client_id=client.client_id,
-        client_host=client.host,
+        # Tools expect an address as Java prints it: after the host name, which is not looked up.
+        client_host=f"/{client.host}",
         session_timeout_ms=session_timeout_ms,
         rebalance_timeout_ms=rebalance_timeout_ms,
         protocol_type=request.protocol_type,

@@ -24,6 +24,7 @@ class Special(IntEnum):
     LARGEST_TIMESTAMP = -3
     EARLIEST_LOCAL = -4
     LATEST_TIERED = -5
+    EARLIEST_PENDING_UPLOAD = -6
 
 
 _SINCE_VERSION: dict[int, int] = {
@@ -32,6 +33,7 @@ _SINCE_VERSION: dict[int, int] = {
     Special.LARGEST_TIMESTAMP: 7,
     Special.EARLIEST_LOCAL: 8,
     Special.LATEST_TIERED: 9,
+    Special.EARLIEST_PENDING_UPLOAD: 11,
 }
 
 Found = tuple[int, int]
@@ -77,7 +79,7 @@ async def _find(broker: Broker, partition: Partition, timestamp: int, version: i
             return partition.high_watermark, _UNKNOWN
         case Special.EARLIEST | Special.EARLIEST_LOCAL:
             return log.start_offset, _UNKNOWN
-        case Special.LATEST_TIERED:
+        case Special.LATEST_TIERED | Special.EARLIEST_PENDING_UPLOAD:
             return _UNKNOWN, _UNKNOWN
         case Special.LARGEST_TIMESTAMP:
             found = await broker.disk.offload(log.find_max_timestamp)

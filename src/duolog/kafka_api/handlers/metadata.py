@@ -5,10 +5,12 @@ import uuid
 
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
+from duolog.broker.catalog_entries import is_reserved
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
+from duolog.kafka_api.operations import ALL_ON_CLUSTER, ALL_ON_TOPIC
 from duolog.model.errors import Refusal, UnknownTopicId, UnknownTopicOrPartition
-from duolog.model.names import check_topic_name, is_internal
+from duolog.model.names import check_topic_name
 from duolog.wire.kafka.leaders import NodeEndpoint
 from duolog.wire.kafka.metadata import (
     MetadataRequest,
@@ -22,10 +24,6 @@ from duolog.wire.kafka.primitives import NO_UUID
 
 ENCODED_TOPICS_MAX = 20_000
 """Topics remembered in encoded form, over all versions of the request."""
-
-OPERATIONS_ALL_TOPIC = 0b0000_1101_1111_1000
-"""Without authorization everybody may read, write, create, delete, alter and describe."""
-OPERATIONS_ALL_CLUSTER = 0b0001_1101_1111_0000
 
 
 class MetadataHandler:
@@ -53,7 +51,7 @@ class MetadataHandler:
         host, port = broker.advertised
         extra = {}
         if request.include_cluster_authorized_operations:
-            extra["cluster_authorized_operations"] = OPERATIONS_ALL_CLUSTER
+            extra["cluster_authorized_operations"] = ALL_ON_CLUSTER
         return encode_response(
             version,
             [NodeEndpoint(broker.node_id, host, port, broker.rack)],
@@ -70,21 +68,25 @@ class MetadataHandler:
         try:
             topic = await self._find(name, topic_id, may_create)
         except Refusal as refusal:
-            return encode_topic(version, code_of(refusal), name, topic_id or NO_UUID, False, ())
+            asked_by_name = name if topic_id is None else None
+            return encode_topic(
+                version, code_of(refusal), asked_by_name, topic_id or NO_UUID, False, ()
+            )
         return self._encode(version, topic, with_operations)
 
     async def _find(self, name: str | None, topic_id: bytes | None, may_create: bool) -> Topic:
         broker = self._broker
-        if name is None:
-            if topic_id is None:
-                raise UnknownTopicId("a topic was asked for without a name or an id")
+        if topic_id is not None:
+            # Beside an id the name means nothing: Kafka's own clients send an empty one.
             return broker.catalog.by_id(uuid.UUID(bytes=topic_id))
+        if name is None:
+            raise UnknownTopicId("a topic was asked for without a name or an id")
         check_topic_name(name)
         try:
             return broker.catalog.get(name)
         except UnknownTopicOrPartition:
             allowed = broker.settings.flag("auto.create.topics.enable")
-            if not (may_create and allowed) or is_internal(name):
+            if not (may_create and allowed) or is_reserved(name):
                 raise
         return await broker.create_topic_if_missing(name)
 
@@ -106,7 +108,7 @@ class MetadataHandler:
                 (),
             )
             states.append(row)
-        extra = {"authorized_operations": OPERATIONS_ALL_TOPIC} if with_operations else {}
+        extra = {"authorized_operations": ALL_ON_TOPIC} if with_operations else {}
         encoded = encode_topic(
             version, 0, topic.name, topic.id.bytes, topic.internal, states, **extra
         )

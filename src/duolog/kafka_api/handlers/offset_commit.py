@@ -8,10 +8,11 @@ from duolog.core.groups.messages import CommitRequest, MemberIdentity, OffsetToC
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
 from duolog.kafka_api.group_topics import partition_refusal, resolve_topic
-from duolog.model.errors import Refusal
+from duolog.model.errors import GroupIdNotFound, IllegalGeneration, Refusal
 from duolog.wire.kafka.messages import to_ms
 
 DEFAULT_RETENTION_MS = -1
+FIRST_VERSION_WITH_NOT_FOUND = 9
 
 
 async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
@@ -33,7 +34,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
                 partition.committed_metadata or "",
                 getattr(partition, "committed_leader_epoch", NO_LEADER_EPOCH),
             )
-    codes |= await _commit(broker, request, offsets, places)
+    codes |= await _commit(broker, request, client.api_version, offsets, places)
     return {
         "topics": [
             {
@@ -55,6 +56,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
 async def _commit(
     broker: Broker,
     request: Any,
+    version: int,
     offsets: dict[TopicPartition, OffsetToCommit],
     places: dict[tuple[int, int], TopicPartition],
 ) -> dict[tuple[int, int], int]:
@@ -67,6 +69,9 @@ async def _commit(
     )
     try:
         outcome = await broker.groups.commit(request.group_id, commit)
+    except GroupIdNotFound as refusal:
+        known = refusal if version >= FIRST_VERSION_WITH_NOT_FOUND else IllegalGeneration()
+        return dict.fromkeys(places, code_of(known))
     except Refusal as refusal:
         return dict.fromkeys(places, code_of(refusal))
     refused = {place: code_of(refusal) for place, refusal in outcome.refused.items()}

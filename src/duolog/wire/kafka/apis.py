@@ -33,6 +33,7 @@ class ApiKey(IntEnum):
     CREATE_PARTITIONS = 37
     DELETE_GROUPS = 42
     INCREMENTAL_ALTER_CONFIGS = 44
+    LIST_PARTITION_REASSIGNMENTS = 46
     OFFSET_DELETE = 47
     DESCRIBE_CLUSTER = 60
     DESCRIBE_TOPIC_PARTITIONS = 75
@@ -102,6 +103,7 @@ APIS: dict[int, Api] = {
         _api(ApiKey.CREATE_PARTITIONS, 0, 3, flexible_from=2),
         _api(ApiKey.DELETE_GROUPS, 0, 2, flexible_from=2),
         _api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, flexible_from=1),
+        _api(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, flexible_from=0),
         _api(ApiKey.OFFSET_DELETE, 0, 0, flexible_from=NEVER),
         _api(ApiKey.DESCRIBE_CLUSTER, 0, 2, flexible_from=0),
         _api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, flexible_from=0),

@@ -26,7 +26,6 @@ from duolog.model.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
     GroupIdNotFound,
-    IllegalGeneration,
     InconsistentGroupProtocol,
     InvalidGroupId,
     MemberIdRequired,
@@ -201,7 +200,7 @@ async def test_a_group_that_only_gave_out_an_id_disappears(
 async def test_a_refused_first_request_makes_no_group(coordinator: GroupCoordinator) -> None:
     with pytest.raises(UnknownMember):
         await coordinator.join("g", joining("known"))
-    with pytest.raises(IllegalGeneration):
+    with pytest.raises(GroupIdNotFound):
         await coordinator.commit("g", commit_of(1, who="m", generation=1))
     with pytest.raises(InconsistentGroupProtocol):
         await coordinator.join("g", joining(protocols=()))

@@ -75,6 +75,14 @@ async def test_offsets_survive_a_restart(tmp_path: Path) -> None:
         assert [offset_of(broker, f"g{number}", "t") for number in range(10)] == [4] * 10
 
 
+async def test_the_topic_itself_says_how_many_partitions_it_has(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        store = TopicOffsetStore(broker, SETTINGS)
+        assert store.partitions == 3
+        await broker.catalog.create_topic(OFFSETS_TOPIC, 5, {"cleanup.policy": "compact"})
+        assert store.partitions == 5
+
+
 async def test_a_topic_is_deleted_while_the_first_commit_makes_the_offsets_topic(
     tmp_path: Path,
 ) -> None:

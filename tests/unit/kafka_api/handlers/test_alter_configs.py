@@ -1,6 +1,7 @@
 import pytest
 from kio.schema.errors import ErrorCode
 
+from duolog.model.names import OFFSETS_TOPIC
 from duolog.wire.kafka.apis import ApiKey
 
 TOPIC, BROKER, GROUP = 2, 4, 32
@@ -59,6 +60,24 @@ async def test_what_takes_no_effect_is_refused_with_a_reason(broker, wanted, err
     assert result.error_code == error
     assert result.error_message
     assert broker.catalog.get("orders").overrides == {"retention.ms": "1"}
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        [("cleanup.policy", "delete"), ("max.message.bytes", "9")],
+        [("cleanup.policy", "compact"), ("max.message.bytes", "1")],
+        [("max.message.bytes", "9")],
+        [],
+    ],
+)
+async def test_what_groups_need_of_their_topic_stays(broker, configs):
+    made_with = {"cleanup.policy": "compact", "max.message.bytes": "9"}
+    await broker.catalog.create_topic(OFFSETS_TOPIC, 1, made_with)
+    (result,) = await alter(broker, resource(configs, name=OFFSETS_TOPIC))
+    assert result.error_code == ErrorCode.invalid_config
+    assert "internal" in result.error_message
+    assert broker.catalog.get(OFFSETS_TOPIC).overrides == made_with
 
 
 async def test_a_resource_named_twice_is_left_alone(broker):

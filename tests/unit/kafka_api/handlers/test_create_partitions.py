@@ -45,14 +45,14 @@ async def test_new_partitions_can_be_assigned_to_this_broker(broker):
         ("orders", 2, None, ErrorCode.invalid_partitions),
         ("orders", 1, None, ErrorCode.invalid_partitions),
         ("nothing", 3, None, ErrorCode.unknown_topic_or_partition),
-        ("__internal", 3, None, ErrorCode.invalid_topic_exception),
+        ("__consumer_offsets", 3, None, ErrorCode.invalid_topic_exception),
         ("orders", 3, [{"broker_ids": [9]}], ErrorCode.invalid_replica_assignment),
         ("orders", 4, [{"broker_ids": [NODE_ID]}], ErrorCode.invalid_replica_assignment),
     ],
 )
 async def test_what_cannot_be_had_is_refused_with_a_reason(broker, name, count, assignments, error):
     await broker.catalog.create_topic("orders", 2, {})
-    await broker.catalog.create_topic("__internal", 1, {})
+    await broker.catalog.create_topic("__consumer_offsets", 1, {})
     result = await grow(broker, name, count, assignments)
     assert result.error_code == error
     assert result.error_message

@@ -1,6 +1,7 @@
 import pytest
 from kio.schema.errors import ErrorCode
 
+from duolog.model.names import OFFSETS_TOPIC
 from duolog.wire.kafka.apis import ApiKey
 
 NODE_ID = 3
@@ -92,6 +93,27 @@ async def test_what_cannot_be_had_is_refused_with_a_reason(broker, wanted, error
     assert result.error_code == error
     assert result.error_message
     assert not broker.catalog.topics
+
+
+@pytest.mark.parametrize(
+    "name", [OFFSETS_TOPIC, "__transaction_state", "..consumer_offsets", "__consumer.offsets"]
+)
+async def test_a_client_takes_no_internal_topics_name(broker, name):
+    (result,) = await create(broker, topic(name))
+    assert result.error_code == ErrorCode.invalid_topic_exception
+    assert "internal" in result.error_message
+    assert not broker.catalog.topics
+
+
+async def test_settings_are_kept_in_one_way_of_writing(broker):
+    configs = {"retention.ms": " 5 ", "cleanup.policy": "compact, delete"}
+    (result,) = await create(broker, topic(**configs))
+    assert broker.catalog.get("orders").overrides == {
+        "retention.ms": "5",
+        "cleanup.policy": "compact,delete",
+    }
+    shown = {config.name: config.value for config in result.configs}
+    assert (shown["retention.ms"], shown["cleanup.policy"]) == ("5", "compact,delete")
 
 
 async def test_an_assignment_to_this_broker_is_fine(broker):

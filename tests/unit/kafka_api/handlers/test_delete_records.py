@@ -8,7 +8,7 @@ from duolog.wire.kafka.apis import ApiKey
 async def topics(broker):
     await broker.catalog.create_topic("orders", 1, {})
     await broker.catalog.create_topic("table", 1, {"cleanup.policy": "compact"})
-    await broker.catalog.create_topic("__internal", 1, {})
+    await broker.catalog.create_topic("__consumer_offsets", 1, {})
     for name in broker.catalog.topics:
         broker.write(name, 0, records=10, committed=8)
 
@@ -45,7 +45,7 @@ async def test_the_start_never_moves_back(broker):
         (9, "orders", 0, ErrorCode.offset_out_of_range),
         (-2, "orders", 0, ErrorCode.offset_out_of_range),
         (1, "table", 0, ErrorCode.policy_violation),
-        (1, "__internal", 0, ErrorCode.invalid_topic_exception),
+        (1, "__consumer_offsets", 0, ErrorCode.invalid_topic_exception),
         (1, "orders", 1, ErrorCode.unknown_topic_or_partition),
         (1, "nothing", 0, ErrorCode.unknown_topic_or_partition),
     ],

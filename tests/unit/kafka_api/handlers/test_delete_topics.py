@@ -46,12 +46,12 @@ async def test_topics_are_deleted_by_name_or_id(broker):
         (("nothing", None), ErrorCode.unknown_topic_or_partition),
         (("orders", uuid.UUID(int=1)), ErrorCode.invalid_request),
         ((None, None), ErrorCode.invalid_request),
-        (("__internal", None), ErrorCode.invalid_topic_exception),
+        (("__consumer_offsets", None), ErrorCode.invalid_topic_exception),
     ],
 )
 async def test_what_cannot_be_deleted_is_refused_with_a_reason(broker, target, error):
     await broker.catalog.create_topic("orders", 1, {})
-    await broker.catalog.create_topic("__internal", 1, {})
+    await broker.catalog.create_topic("__consumer_offsets", 1, {})
     (result,) = await delete(broker, target)
     assert result.error_code == error
     assert result.error_message
@@ -74,3 +74,14 @@ class TestDisabled:
         await broker.catalog.create_topic("orders", 1, {})
         (result,) = await delete(broker, ("orders", None))
         assert result.error_code == ErrorCode.topic_deletion_disabled
+
+    @pytest.mark.parametrize("version", range(1, 6))
+    async def test_old_clients_are_told_with_a_code_that_they_know(self, broker, version):
+        await broker.catalog.create_topic("orders", 1, {})
+        response = await broker.call(
+            ApiKey.DELETE_TOPICS, version, topic_names=["orders"], timeout=1000
+        )
+        disabled = ErrorCode.topic_deletion_disabled
+        expected = ErrorCode.invalid_request if version < 3 else disabled
+        assert response.responses[0].error_code == expected
+        assert "orders" in broker.catalog.topics

@@ -40,9 +40,33 @@ async def test_synonyms_show_where_a_value_would_come_from_next(broker):
     (config,) = result.configs
     assert [(each.name, each.value, each.source) for each in config.synonyms] == [
         ("segment.ms", "1000", FROM_TOPIC),
-        ("topic.segment.ms", "5000", FROM_NODE),
-        ("segment.ms", "604800000", DEFAULT),
+        ("log.roll.ms", "5000", FROM_NODE),
+        ("log.roll.ms", "604800000", DEFAULT),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "synonym"),
+    [
+        ("retention.ms", "log.retention.ms"),
+        ("delete.retention.ms", "log.cleaner.delete.retention.ms"),
+        ("durability", "topic.durability"),
+    ],
+)
+async def test_a_default_is_named_as_the_broker_calls_it(broker, name, synonym):
+    await broker.catalog.create_topic("orders", 1, {})
+    result = await describe(broker, TOPIC, "orders", [name], include_synonyms=True)
+    ((default,),) = [config.synonyms for config in result.configs]
+    assert (default.name, default.source) == (synonym, DEFAULT)
+    result = await describe(broker, BROKER, "3", [synonym], include_synonyms=True)
+    ((same,),) = [config.synonyms for config in result.configs]
+    assert same == default
+
+
+async def test_the_data_directory_is_named_from_the_root_on(broker, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (config,) = (await describe(broker, BROKER, "3", ["log.dirs"])).configs
+    assert config.value == str(tmp_path / "duolog-data")
 
 
 async def test_synonyms_and_documentation_come_only_when_asked_for(broker):
@@ -92,6 +116,8 @@ async def test_there_are_no_settings_common_to_all_brokers(broker):
     ("kind", "name", "error"),
     [
         (TOPIC, "nothing", ErrorCode.unknown_topic_or_partition),
+        (TOPIC, "no/thing", ErrorCode.invalid_topic_exception),
+        (TOPIC, "", ErrorCode.invalid_topic_exception),
         (BROKER, "4", ErrorCode.invalid_request),
         (BROKER, "three", ErrorCode.invalid_request),
         (LOGGER, "3", ErrorCode.invalid_request),

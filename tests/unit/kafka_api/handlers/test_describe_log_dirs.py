@@ -40,6 +40,16 @@ async def test_every_partition_is_described_at_every_version(broker, version):
         assert directory.usable_bytes == 12_345
 
 
+class TestRelative:
+    @pytest.fixture
+    def flags(self):
+        return {"data.dir": "./data"}
+
+    async def test_the_directory_is_named_from_the_root_on(self, broker, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        assert (await describe(broker, None)).log_dir == str(tmp_path / "data")
+
+
 async def test_only_the_named_partitions_that_are_here_are_described(broker):
     directory = await describe(
         broker,

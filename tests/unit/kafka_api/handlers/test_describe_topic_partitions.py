@@ -1,12 +1,13 @@
 import pytest
 from kio.schema.errors import ErrorCode
 
+from duolog.model.names import OFFSETS_TOPIC
 from duolog.wire.kafka.apis import ApiKey
 
 
 @pytest.fixture(autouse=True)
 async def topics(broker):
-    for name, partitions in (("c", 3), ("a", 2), ("b", 1), ("__d", 1)):
+    for name, partitions in (("c", 3), ("a", 2), ("b", 1), (OFFSETS_TOPIC, 1)):
         await broker.catalog.create_topic(name, partitions, {})
 
 
@@ -29,9 +30,14 @@ def pairs(response):
 
 async def test_no_names_mean_all_topics_in_order(broker):
     response = await describe(broker)
-    assert [topic.name for topic in response.topics] == ["__d", "a", "b", "c"]
+    assert [topic.name for topic in response.topics] == [OFFSETS_TOPIC, "a", "b", "c"]
     assert [topic.is_internal for topic in response.topics] == [True, False, False, False]
     assert response.next_cursor is None
+
+
+async def test_everything_may_be_done_to_a_topic(broker):
+    (topic,) = (await describe(broker, "b")).topics
+    assert topic.topic_authorized_operations == 3576
 
 
 async def test_a_partition_is_described_with_its_leader_and_replicas(broker):
@@ -53,7 +59,7 @@ async def test_following_the_cursor_visits_each_partition_once(broker, limit):
         if response.next_cursor is None:
             break
         cursor = response.next_cursor.topic_name, response.next_cursor.partition_index
-    assert seen == [("__d", 0), ("a", 0), ("a", 1), ("b", 0), ("c", 0), ("c", 1), ("c", 2)]
+    assert seen == [(OFFSETS_TOPIC, 0), ("a", 0), ("a", 1), ("b", 0), ("c", 0), ("c", 1), ("c", 2)]
 
 
 async def test_a_cursor_past_the_end_of_a_topic_goes_on_with_the_next(broker):

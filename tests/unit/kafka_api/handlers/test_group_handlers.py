@@ -118,14 +118,16 @@ class Wire:
         assert synced.error_code is ErrorCode.none
         return member_id
 
-    async def commit(self, offset: int, group_id: str = "g", version: int = 9) -> Any:
+    async def commit(
+        self, offset: int, group_id: str = "g", version: int = 9, generation: int = -1
+    ) -> Any:
         partitions = [{"partition_index": 0, "committed_offset": offset}]
         topic = {"name": "t"} if version < 10 else {"topic_id": T_ID}
         return await self.send(
             ApiKey.OFFSET_COMMIT,
             version,
             group_id=group_id,
-            generation_id_or_member_epoch=-1,
+            generation_id_or_member_epoch=generation,
             topics=[{**topic, "partitions": partitions}],
         )
 
@@ -299,6 +301,14 @@ def asked_groups(version: int, topics: Any, *groups: str) -> dict[str, Any]:
     return {"groups": [{"group_id": each, "topics": topics} for each in groups]}
 
 
+@of(ApiKey.OFFSET_COMMIT)
+async def test_a_member_of_no_group_commits_nothing(wire: Wire, version: int) -> None:
+    answer = await wire.commit(5, "nobody", version, generation=1)
+    (partition,) = answer.topics[0].partitions
+    not_found = ErrorCode.illegal_generation if version < 9 else ErrorCode.group_id_not_found
+    assert partition.error_code is not_found
+
+
 @of(ApiKey.OFFSET_FETCH)
 async def test_offsets_are_fetched_at_every_version(wire: Wire, version: int) -> None:
     await wire.commit(5)
@@ -411,7 +421,7 @@ async def test_groups_are_described_at_every_version(wire: Wire, version: int) -
     assert (listed.member_id, listed.client_id, listed.client_host) == (
         member,
         "client",
-        "10.0.0.1",
+        "/10.0.0.1",
     )
     assert (listed.member_metadata, listed.member_assignment) == (subscription("t"), b"all")
     assert unknown.group_state == "Dead"

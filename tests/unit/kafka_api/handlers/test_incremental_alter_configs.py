@@ -1,6 +1,7 @@
 import pytest
 from kio.schema.errors import ErrorCode
 
+from duolog.model.names import OFFSETS_TOPIC
 from duolog.wire.kafka.apis import ApiKey
 
 TOPIC = 2
@@ -12,12 +13,12 @@ async def orders(broker):
     await broker.catalog.create_topic("orders", 1, {"retention.ms": "1"})
 
 
-async def change(broker, *changes, version=None, validate_only=False):
+async def change(broker, *changes, topic="orders", version=None, validate_only=False):
     configs = [
         {"name": name, "config_operation": operation, "value": value}
         for operation, name, value in changes
     ]
-    resource = {"resource_type": TOPIC, "resource_name": "orders", "configs": configs}
+    resource = {"resource_type": TOPIC, "resource_name": topic, "configs": configs}
     response = await broker.call(
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         version,
@@ -55,6 +56,29 @@ async def test_subtracting_takes_from_the_list_in_force(broker):
     await change(broker, (SET, "cleanup.policy", "compact,delete"))
     await change(broker, (SUBTRACT, "cleanup.policy", "delete"))
     assert broker.catalog.get("orders").overrides["cleanup.policy"] == "compact"
+
+
+async def test_a_change_is_kept_in_one_way_of_writing(broker):
+    await change(broker, (SET, "segment.ms", " 5 "), (SET, "cleanup.policy", "compact, delete"))
+    overrides = broker.catalog.get("orders").overrides
+    assert (overrides["segment.ms"], overrides["cleanup.policy"]) == ("5", "compact,delete")
+
+
+async def test_the_offsets_topic_stays_compacted_whatever_else_changes(broker):
+    await broker.catalog.create_topic(OFFSETS_TOPIC, 1, {"cleanup.policy": "compact"})
+    for wanted in (
+        (SET, "cleanup.policy", "delete"),
+        (DELETE, "cleanup.policy", None),
+        (APPEND, "cleanup.policy", "delete"),
+    ):
+        result = await change(broker, wanted, topic=OFFSETS_TOPIC)
+        assert result.error_code == ErrorCode.invalid_config
+    result = await change(broker, (SET, "segment.ms", "2"), topic=OFFSETS_TOPIC)
+    assert result.error_code == ErrorCode.none
+    assert broker.catalog.get(OFFSETS_TOPIC).overrides == {
+        "cleanup.policy": "compact",
+        "segment.ms": "2",
+    }
 
 
 async def test_validation_alone_changes_nothing(broker):

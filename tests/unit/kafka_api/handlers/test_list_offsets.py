@@ -4,6 +4,7 @@ from kio.schema.errors import ErrorCode
 from duolog.wire.kafka.apis import ApiKey
 
 LATEST, EARLIEST, LARGEST_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+EARLIEST_PENDING_UPLOAD = -6
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +70,7 @@ async def test_an_empty_partition_has_ends_and_no_timestamps(broker):
 async def test_without_tiers_everything_is_local(broker):
     assert await offset_and_time(broker, EARLIEST_LOCAL) == (2, -1)
     assert await offset_and_time(broker, LATEST_TIERED) == (-1, -1)
+    assert await offset_and_time(broker, EARLIEST_PENDING_UPLOAD) == (-1, -1)
 
 
 async def test_an_offset_comes_with_the_epoch_that_wrote_it(broker):
@@ -79,7 +81,13 @@ async def test_an_offset_comes_with_the_epoch_that_wrote_it(broker):
 
 @pytest.mark.parametrize(
     ("timestamp", "version"),
-    [(LARGEST_TIMESTAMP, 6), (EARLIEST_LOCAL, 7), (LATEST_TIERED, 8), (-9, 11)],
+    [
+        (LARGEST_TIMESTAMP, 6),
+        (EARLIEST_LOCAL, 7),
+        (LATEST_TIERED, 8),
+        (EARLIEST_PENDING_UPLOAD, 10),
+        (-9, 11),
+    ],
 )
 async def test_a_special_time_that_a_version_does_not_know_is_refused(broker, timestamp, version):
     result = await ask(broker, timestamp, version=version)
