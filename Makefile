@@ -22,7 +22,7 @@ help:  ## list what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: $(STAMPS)/run  ## serve in the foreground; ARGS="--data DIR" and the like are passed on
-	@exec $(BIN)/duolog serve $(ARGS)
+	@exec $(BIN)/duolog serve --set log.format=text $(ARGS)
 
 test: $(STAMPS)/dev $(STAMPS)/test-programs  ## all tests; ARGS are passed to pytest
 	$(BIN)/pytest $(ARGS)

@@ -1,3 +1,3 @@
-"""Duolog: one replicated log, read as an SQS queue or as a Kafka topic."""
+"""Duolog: a message queue on one append-only log, read with Kafka clients."""
 
 __version__ = "0.1.0"

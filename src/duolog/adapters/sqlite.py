@@ -52,6 +52,8 @@ class SqliteStore:
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._pending = asyncio.Semaphore(_PENDING_CALLS_MAX)
+        self.on_failure: Callable[[sqlite3.Error], None] = lambda error: None
+        """Called once, when the store can serve nothing more until it is opened again."""
         self._revision = 0
         self._changed = asyncio.Event()
         self._lease_granted = asyncio.Event()
@@ -112,6 +114,10 @@ class SqliteStore:
         self._expiring.cancel()
         await self._loop.run_in_executor(None, self._worker.shutdown)
 
+    def _fail(self, error: sqlite3.Error) -> None:
+        self._stop()
+        self.on_failure(error)
+
     def _stop(self) -> None:
         """Serve nothing more, and let waiting watches find that out."""
         self._database = None
@@ -135,7 +141,7 @@ class SqliteStore:
                     # After a failed sync nobody knows what is on disk. Closed here and now, so
                     # that no call already waiting in line is answered from it.
                     database.close()
-                    self._loop.call_soon_threadsafe(self._stop)
+                    self._loop.call_soon_threadsafe(self._fail, error)
                 raise StoreUnavailable(str(error)) from error
 
         async with self._pending:

@@ -49,14 +49,14 @@ class DataDirectory:
             os.close(self._lock_fd)
             self._lock_fd = -1
 
-    def claim(self, identity: Identity) -> None:
+    def claim(self, identity: Identity, *, holds_topics: bool) -> None:
         """Mark an empty directory as this node's; refuse one that is another's, or that lost
         its mark while the metadata remember it."""
         file = self.path / IDENTITY_NAME
         try:
             found = msgspec.json.decode(file.read_bytes(), type=Identity)
         except FileNotFoundError:
-            if any(self.path.glob("*-[0-9]*/topic-id.*")):
+            if holds_topics or any(self.path.glob("*-[0-9]*/topic-id.*")):
                 raise StartRefused(
                     f"The data directory {self.path} holds partitions but no {IDENTITY_NAME}."
                     " It is incomplete: restore it from where it came, or start with an empty one."

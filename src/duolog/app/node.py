@@ -24,6 +24,7 @@ from duolog.app.gauges import register_gauges
 from duolog.app.ready_file import ready_file
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Catalog
+from duolog.broker.catalog_entries import TOPICS_PREFIX
 from duolog.broker.cluster_id import establish_cluster_id
 from duolog.broker.groups.coordinator import GroupCoordinator
 from duolog.broker.groups.offset_store import TopicOffsetStore
@@ -46,6 +47,9 @@ __all__ = ["StartRefused", "run"]
 METADATA_NAME = "metadata.sqlite"
 DRAIN_SECONDS_MAX = 5.0
 SESSION_ID_MAX = 0x7FFF_FFFF
+
+DESCRIPTORS_PER_PARTITION = 4
+"""The active segment, files that are not synced yet, and a sealed segment that is read."""
 
 GC_THRESHOLDS = (100_000, 50, 100)
 """The hot path makes no cycles, so the collector has little to find and should seldom look."""
@@ -140,12 +144,15 @@ async def _start_broker(
     except StoreUnavailable as error:
         raise _unusable_metadata(directory, error) from error
     node_id = settings.integer("node.id")
-    directory.claim(Identity(cluster_id, node_id))
+    holds_topics = bool((await store.range(TOPICS_PREFIX)).entries)
+    directory.claim(Identity(cluster_id, node_id), holds_topics=holds_topics)
 
-    def storage_failed(error: OSError) -> None:
+    def storage_failed(error: Exception) -> None:
         health.set("storage", False, f"the disk failed: {error}")
         if not stopped.done():
             stopped.set_result(1)
+
+    store.on_failure = storage_failed
 
     broker = Broker(
         disk=disk,
@@ -159,6 +166,7 @@ async def _start_broker(
         node_id=node_id,
         cluster_id=cluster_id,
         on_storage_failure=storage_failed,
+        partitions_max=_partitions_max(),
     )
     group_settings = _group_settings(settings)
     broker.groups = GroupCoordinator(
@@ -208,7 +216,9 @@ def _listen(settings: Settings, door: KafkaDoor) -> TcpListener:
     assert address is not None
     try:
         return listen_tcp(
-            *address, door.new_session, connections_max=settings.integer("connections.max")
+            *address,
+            door.new_session,
+            connections_max=min(settings.integer("connections.max"), _descriptors() // 2),
         )
     except OSError as error:
         raise _cannot_bind("kafka.listen", address, error) from error
@@ -253,6 +263,15 @@ def _allow_many_files() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _descriptors() -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def _partitions_max() -> int:
+    """As many as can be opened beside the connections, which may use half of the descriptors."""
+    return max(1, _descriptors() // 2 // DESCRIPTORS_PER_PARTITION)
 
 
 def _stop_on_signals(stopped: asyncio.Future[int]) -> None:

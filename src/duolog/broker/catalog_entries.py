@@ -19,7 +19,7 @@ from duolog.model.names import is_internal
 from duolog.ports.metastore import Entry
 
 CATALOG_PREFIX = "catalog/"
-_TOPICS_PREFIX = CATALOG_PREFIX + "topics/"
+TOPICS_PREFIX = CATALOG_PREFIX + "topics/"
 _PARTITIONS_PREFIX = CATALOG_PREFIX + "partitions/"
 
 
@@ -61,7 +61,7 @@ def topic_key(name: str) -> str:
 
     Kafka refuses such pairs because metric names fold the two characters into one.
     """
-    return _TOPICS_PREFIX + _folded(name)
+    return TOPICS_PREFIX + _folded(name)
 
 
 def is_reserved(name: str) -> bool:
@@ -74,7 +74,7 @@ def _folded(name: str) -> str:
 
 
 def is_topic_key(key: str) -> bool:
-    return key.startswith(_TOPICS_PREFIX)
+    return key.startswith(TOPICS_PREFIX)
 
 
 def partition_key(topic_id: uuid.UUID, index: int) -> str:

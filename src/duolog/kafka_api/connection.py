@@ -103,7 +103,7 @@ class Connection(Growable):
             return False
         size, api, correlation_id = _FRAME_START.unpack_from(data)
         shape_end = FRAME_BYTES_MIN + self._lane_bytes
-        lane = self._lanes.get(bytes(data[FRAME_BYTES_MIN:shape_end]))
+        lane = self._lanes.get(data[FRAME_BYTES_MIN:shape_end])
         transport = self._transport
         if (
             lane is None
@@ -222,7 +222,7 @@ class Connection(Growable):
             answer: Answer | None = None
             shape_at = start + FRAME_BYTES_MIN
             shape_end = shape_at + self._lane_bytes
-            lane = self._lanes.get(bytes(data[shape_at:shape_end]))
+            lane = self._lanes.get(data[shape_at:shape_end])
             if lane is not None and lane.api == api:
                 answer = door.produce.stage_on(
                     lane, correlation_id, view, shape_end, frame_end, now_ns

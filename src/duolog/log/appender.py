@@ -81,15 +81,16 @@ class Appender:
         self._staged_headers: list[BatchHeader] = []
         self._staged_bytes = 0
         self._failure: OSError | None = None
-        """Set when the end of the active file is not known any more."""
+        """Set when only opening the log again can tell what its files hold."""
         self._reader = LogReader(self.segments)
         self._active: Segment = self.segments[-1]
         self._set_active(self._active)
 
     @property
     def failure(self) -> OSError | None:
-        """Why a failed write could not be undone, if one could not. A sync may be the reason,
-        so what was written before it must not be taken for durable any more."""
+        """Why only a restart can settle what the files hold, if so: a failed write could not
+        be undone, or a decided swap not be finished. A sync may be the reason, so what was
+        written before it must not be taken for durable any more."""
         return self._failure
 
     @property
@@ -183,9 +184,13 @@ class Appender:
                 self._disk.directory(self._path).sync()
         except OSError as second:
             # A part of a batch may be left behind the end, where the next would follow it.
-            self._failure = second
-            self._roll_from_ms = -1
+            self._fail(second)
         raise StorageFailed(f"the log could not be written: {error.strerror or error}") from error
+
+    def _fail(self, error: OSError) -> None:
+        """Refuse every write from now on."""
+        self._failure = error
+        self._roll_from_ms = -1
 
     def _drop_staged(self) -> None:
         self._staged.clear()
@@ -199,6 +204,8 @@ class Appender:
 
     def roll(self) -> None:
         """Seal the active segment, which is not empty, and begin another."""
+        if self._is_released:
+            return
         self._follow_with(self._create_segment(self.end_offset))
         self._set_active(self._active)
 

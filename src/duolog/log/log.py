@@ -5,8 +5,9 @@ fetch sends, `begin_sync` and `finish_sync` frame the owner's group commit (see 
 Everything else is rare.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from duolog.config.topic import TopicConfig
 from duolog.log import timestamps
 from duolog.log.appender import Appender
 from duolog.log.checked_batches import checked_batches
+from duolog.log.cleaned_segment import CleanedSegment
 from duolog.log.compaction import CompactionPlan, CompactionResult, plan_compaction
 from duolog.log.epochs import EpochHistory, write_epochs
 from duolog.log.marks import Marks, read_marks, write_marks
@@ -26,8 +28,12 @@ from duolog.log.segment import Segment, spread_damage
 from duolog.log.snapshot import SnapshotStore
 from duolog.log.swap import commit_swap, discard_cleaned, finish_swap
 from duolog.model.errors import OffsetOutOfRange, StorageFailed
-from duolog.ports.disk import Disk
+from duolog.ports.disk import Disk, Syncable
 from duolog.records.header import BatchHeader
+
+TimestampSearch = Callable[[], tuple[int, int] | None]
+"""Work that may be offloaded: it has its own list of the segments, which meanwhile may expire.
+Gives the offset and the timestamp of a record, None when there is none; raises OSError."""
 
 
 class Log(Appender):
@@ -109,19 +115,22 @@ class Log(Appender):
             if any(damage.first_offset == offset for damage in self.damaged):
                 return
 
-    def find_timestamp(self, timestamp_ms: int) -> tuple[int, int] | None:
-        """Offset and timestamp of the first record that is not earlier."""
-        return timestamps.find_timestamp(self.segments, timestamp_ms, self.start_offset)
+    def timestamp_search(self, timestamp_ms: int) -> TimestampSearch:
+        """Finds the first record that is not earlier."""
+        segments = tuple(self.segments)
+        return partial(timestamps.find_timestamp, segments, timestamp_ms, self.start_offset)
 
-    def find_max_timestamp(self) -> tuple[int, int] | None:
-        """Offset and timestamp of the latest record; the first of them if there are several."""
-        return timestamps.find_max_timestamp(self.segments, self.start_offset)
+    def max_timestamp_search(self) -> TimestampSearch:
+        """Finds the latest record; the first of them if there are several."""
+        return partial(timestamps.find_max_timestamp, tuple(self.segments), self.start_offset)
 
     def checkpoint(self, now_ms: int) -> None:
         """Save what a restart would have to find out again. Needs no sync: it is verifiable.
 
         An active segment past its age is rolled here, as without appends nobody else would.
         """
+        if self._is_released:
+            return
         if self._active.size and now_ms >= self._roll_from_ms and self._failure is None:
             with suppress(OSError):
                 self.roll()
@@ -139,7 +148,10 @@ class Log(Appender):
             segment.release()
 
     def release(self) -> None:
-        """Let go of every file: the directory has been deleted, and nothing is saved."""
+        """Let go of every file: the directory has been deleted, and nothing is saved.
+
+        Who still holds the log may go on with its duties; they do nothing any more.
+        """
         self._is_released = True
         self._drop_staged()
         self._unsynced.clear()
@@ -161,6 +173,8 @@ class Log(Appender):
 
     def write_snapshot(self, kind: str, offset: int, data: bytes) -> None:
         """Durable when it returns. The two newest of a kind are kept."""
+        if self._is_released:
+            return
         self._snapshots.write(kind, offset, data)
 
     def latest_snapshot(self, kind: str, at_most: int) -> tuple[int, bytes] | None:
@@ -245,6 +259,8 @@ class Log(Appender):
         Only what ends at or below `up_to_offset` goes. The files are renamed; the owner removes
         `paths` of the returned segments when nobody should be reading them any more.
         """
+        if self._failure is not None or self._is_released:
+            return []
         count = count_expired(
             self.segments[:-1],
             self.size_bytes,
@@ -274,14 +290,25 @@ class Log(Appender):
                 self._write_marks(replace(self.marks, start_offset=start_offset))
         self.start_offset = start_offset
         self.epochs.truncate_start(start_offset)
-        expired = self.segments[:count]
-        del self.segments[:count]
-        self._retire(expired)
-        return expired
+        return self._retire_first(count)
+
+    def _retire_first(self, count: int) -> list[Segment]:
+        """As many as the disk allows: the others lie below the start now, and go next time."""
+        retired: list[Segment] = []
+        try:
+            for segment in self.segments[:count]:
+                segment.mark_deleted()
+                retired.append(segment)
+        except OSError:
+            if not retired:
+                raise
+        del self.segments[: len(retired)]
+        self._segments_retired()
+        return retired
 
     def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
         """What compaction would do now; None when there is too little to gain."""
-        if not self._config.cleanup_compact or self._failure is not None:
+        if not self._config.cleanup_compact or self._failure is not None or self._is_released:
             return None
         return plan_compaction(
             self._disk,
@@ -297,36 +324,54 @@ class Log(Appender):
     def swap(self, result: CompactionResult) -> list[Segment]:
         """Put compacted segments in place, durably; returns those that they replace, as `expire`.
 
-        A group of which something has gone meanwhile is discarded.
+        A group of which something has gone meanwhile is discarded. StorageFailed means that a
+        swap is decided and not finished, which the log cannot survive: see `failure`.
         """
+        if self._failure is not None or self._is_released:
+            return []
+        entries = self._disk.directory(self._path)
         replaced: list[Segment] = []
         for group, cleaned in result.groups:
             place = self._reader.segment_at(cleaned.base_offset)
             span = slice(place, place + len(group))
             if result.cuts != self._cuts or self.segments[span] != list(group):
-                discard_cleaned(self._disk, self._path, cleaned.base_offset, cleaned.end_offset)
+                # What cannot be removed now is when the log is opened again.
+                with suppress(OSError):
+                    discard_cleaned(self._disk, self._path, cleaned.base_offset, cleaned.end_offset)
                 continue
-            commit_swap(self._disk, self._path, cleaned.base_offset, cleaned.end_offset)
-            self._retire(group)
-            finish_swap(self._disk, self._path, cleaned.base_offset, cleaned.end_offset)
-            self.segments[span] = [
-                Segment(
-                    self._disk,
-                    self._path,
-                    cleaned.base_offset,
-                    end_offset=cleaned.end_offset,
-                    size=cleaned.size,
-                    index_interval_bytes=self._config.index_interval_bytes,
-                )
-            ]
+            try:
+                self._replace(span, cleaned, entries)
+            except OSError as error:
+                # Opening the log will finish the swap, or not. Until then nothing may happen
+                # to the log that it would undo.
+                self._fail(error)
+                raise StorageFailed(f"a compacted segment is not in place: {error}") from error
             replaced += group
         if result.cuts == self._cuts and result.cleaned_offset > self.marks.cleaned_offset:
-            self._write_marks(replace(self.marks, cleaned_offset=result.cleaned_offset))
+            # Without them the next compaction looks at the same records again.
+            with suppress(StorageFailed):
+                self._write_marks(replace(self.marks, cleaned_offset=result.cleaned_offset))
         return replaced
 
-    def _retire(self, segments: Iterable[Segment]) -> None:
-        for segment in segments:
+    def _replace(self, span: slice, cleaned: CleanedSegment, entries: Syncable) -> None:
+        base_offset, end_offset, size = cleaned
+        commit_swap(self._disk, self._path, base_offset, end_offset, entries)
+        for segment in self.segments[span]:
             segment.mark_deleted()
+        finish_swap(self._disk, self._path, base_offset, end_offset, entries)
+        self.segments[span] = [
+            Segment(
+                self._disk,
+                self._path,
+                base_offset,
+                end_offset=end_offset,
+                size=size,
+                index_interval_bytes=self._config.index_interval_bytes,
+            )
+        ]
+        self._segments_retired()
+
+    def _segments_retired(self) -> None:
         self._directory_changed = True
         self._reader.forget()
 

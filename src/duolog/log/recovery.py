@@ -1,7 +1,8 @@
 """Opens a partition's directory and makes it whole after a crash.
 
 Only what follows the recovery point is read; everything before it is believed. A torn tail
-is cut off. Damage with intact batches behind it is quarantined, never cut.
+is cut off, also where empty segments follow it. Damage with intact batches behind it is
+quarantined, never cut.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from duolog.log.quarantine import (
     write_quarantine,
 )
 from duolog.log.segment import Segment, spread_damage
-from duolog.log.segment_recovery import SegmentRecovery
+from duolog.log.segment_recovery import SegmentRecovery, first_append_ms
 from duolog.log.snapshot import SnapshotStore
 from duolog.log.swap import settle_leftovers
 from duolog.ports.disk import Disk, Syncable
@@ -80,14 +81,14 @@ class Recovery:
         known_damage = read_quarantine(self._disk, self._directory)
         self._start_offset = marks.start_offset
         segments = self._open_segments(names, known_damage, now_ms)
+        self._cut_lost_end(segments, now_ms)
         segments = self._start_at(segments)
         self._settle_damage(segments, known_damage)
         epochs = self._settle_epochs(segments)
-        if self._report.scanned_bytes:
-            end_offset = segments[-1].end_offset
-            if SnapshotStore(self._disk, self._directory).remove_above(end_offset):
-                self._disk.directory(self._directory).sync()
-        durable_offset = min(self._scan_from, segments[-1].end_offset)
+        end_offset = segments[-1].end_offset
+        if SnapshotStore(self._disk, self._directory).remove_above(end_offset):
+            self._disk.directory(self._directory).sync()
+        durable_offset = min(self._scan_from, end_offset)
         if durable_offset < self._scan_from:
             # The recovery point speaks of records that are not there. It may be read again
             # before it is corrected, and must not vouch for others at the same offsets.
@@ -131,6 +132,27 @@ class Recovery:
         self._found_epochs += findings.epochs
         self._unsynced += findings.unsynced
 
+    def _cut_lost_end(self, segments: list[Segment], now_ms: int) -> None:
+        """A torn tail is one too where its segment had been sealed, and all that follow are empty.
+
+        The name of the next segment can be durable before the end of this one is.
+        """
+        count = len(segments)
+        while len(segments) > 1 and segments[-1].size == 0:
+            segment = segments[-2]
+            lost = next((each for each in self._found_damage if _is_end_of(each, segment)), None)
+            if lost is None or lost.first_offset < self._scan_from:
+                break
+            self._found_damage.remove(lost)
+            self._report.truncated_bytes += lost.length
+            spread_damage([segment], merge_ranges({*segment.damage, *self._found_damage}))
+            segment.truncate(lost.position, lost.first_offset)
+            segment.first_append_ms = first_append_ms(segment, now_ms)
+            segments.pop().remove()
+        if len(segments) < count:
+            # Durably: the segment will grow past where those that went began.
+            self._disk.directory(self._directory).sync()
+
     def _start_at(self, segments: list[Segment]) -> list[Segment]:
         """The start offset outlives the records: what was deleted is never numbered again."""
         if segments and segments[-1].end_offset >= self._start_offset:
@@ -141,15 +163,17 @@ class Recovery:
         return [Segment.create(self._disk, self._directory, self._start_offset, interval)]
 
     def _settle_damage(self, segments: list[Segment], known: list[DamagedRange]) -> None:
-        sizes = {
-            segment.base_offset: segment.size
+        present = {
+            segment.base_offset: segment
             for segment in segments
             if segment.end_offset > self._start_offset
         }
         ranges = merge_ranges(
             found
             for found in {*known, *self._found_damage}
-            if found.end_position <= sizes.get(found.segment_base, -1)
+            if (segment := present.get(found.segment_base)) is not None
+            and found.end_position <= segment.size
+            and found.next_offset <= segment.end_offset
         )
         if list(ranges) != known:
             write_quarantine(self._disk, self._directory, ranges)
@@ -171,3 +195,11 @@ class Recovery:
         if history.entries != (stored.entries if stored else []):
             write_epochs(self._disk, self._directory, history)
         return history
+
+
+def _is_end_of(damage: DamagedRange, segment: Segment) -> bool:
+    return (damage.segment_base, damage.end_position, damage.next_offset) == (
+        segment.base_offset,
+        segment.size,
+        segment.end_offset,
+    )

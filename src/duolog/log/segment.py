@@ -271,6 +271,11 @@ class Segment(SegmentBatches):
 
     def _load_index(self) -> SparseIndex:
         """Of a sealed segment. What the files lack is made again from the segment."""
+        if self.deleted:
+            # Files of these names are, if any, those of the segment that replaced this one.
+            index = SparseIndex()
+            self.extend_index(index, self.headers_from(0))
+            return index
         index, _ = load_index(self.disk, self.stem, self.size)
         relative_end = self.end_offset - self.base_offset
         if self.size and index.last[:2] != (relative_end, self.size):

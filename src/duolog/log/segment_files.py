@@ -1,5 +1,7 @@
 """The files of one segment: open when somebody needs them, renamed before they go."""
 
+from contextlib import suppress
+
 from duolog.log.file_names import DELETED_SUFFIX, LOG_SUFFIX, SEGMENT_SUFFIXES
 from duolog.ports.disk import Disk, File
 
@@ -44,7 +46,9 @@ class SegmentFiles:
 
         Who holds the file can go on reading it, also after the owner has removed `paths`.
         """
-        _ = self.file
+        # Open for who may still ask for it on another thread; the names change without it.
+        with suppress(OSError):
+            _ = self.file
         for suffix in SEGMENT_SUFFIXES:
             path = self.stem + suffix
             if self.disk.exists(path):

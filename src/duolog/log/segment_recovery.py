@@ -51,7 +51,7 @@ class SegmentRecovery:
             segment.end_offset = self._offset
             segment.size = self._position
             segment.activate(self._index, self._largest_timestamp)
-            segment.first_append_ms = self._first_append_ms(now_ms)
+            segment.first_append_ms = first_append_ms(segment, now_ms)
         else:
             segment.activate(self._index, self._largest_timestamp)
             segment.add_end_entry()
@@ -164,10 +164,10 @@ class SegmentRecovery:
         if not epochs or header.leader_epoch > epochs[-1][0]:
             epochs.append((header.leader_epoch, header.base_offset))
 
-    def _first_append_ms(self, now_ms: int) -> int | None:
-        """The first record's own time, where it can be believed: the log has no other."""
-        segment = self._segment
-        if segment.size < HEADER_BYTES:
-            return None
-        timestamp = read_header(segment.file.pread(HEADER_BYTES, 0)).max_timestamp
-        return timestamp if 0 <= timestamp < now_ms else now_ms
+
+def first_append_ms(segment: Segment, now_ms: int) -> int | None:
+    """The first record's own time, where it can be believed: the log has no other."""
+    if segment.size < HEADER_BYTES:
+        return None
+    timestamp = read_header(segment.file.pread(HEADER_BYTES, 0)).max_timestamp
+    return timestamp if 0 <= timestamp < now_ms else now_ms

@@ -16,7 +16,7 @@ from duolog.log.file_names import (
     offset_name,
     parse_name,
 )
-from duolog.ports.disk import Disk
+from duolog.ports.disk import Disk, Syncable
 
 _LEFTOVER_SUFFIXES = (CLEANED_SUFFIX, DELETED_SUFFIX, TEMPORARY_SUFFIX)
 
@@ -26,21 +26,29 @@ def cleaned_stem(directory: str, base_offset: int, end_offset: int) -> str:
     return f"{directory}/{offset_name(base_offset)}-{offset_name(end_offset)}"
 
 
-def commit_swap(disk: Disk, directory: str, base_offset: int, end_offset: int) -> None:
-    """Decide, durably, that the cleaned segment replaces its originals."""
+def commit_swap(
+    disk: Disk, directory: str, base_offset: int, end_offset: int, entries: Syncable
+) -> None:
+    """Decide, durably, that the cleaned segment replaces its originals.
+
+    `entries` is the directory, which the caller has opened before: from here on there is no
+    way back, so nothing is left that could fail for want of a descriptor.
+    """
     stem = cleaned_stem(directory, base_offset, end_offset)
     for suffix in SEGMENT_SUFFIXES:
         _rename_present(disk, stem + suffix + CLEANED_SUFFIX, stem + suffix + SWAP_SUFFIX)
-    disk.directory(directory).sync()
+    entries.sync()
 
 
-def finish_swap(disk: Disk, directory: str, base_offset: int, end_offset: int) -> None:
+def finish_swap(
+    disk: Disk, directory: str, base_offset: int, end_offset: int, entries: Syncable
+) -> None:
     """Give the swapped segment its final name; its originals have been removed."""
     stem = cleaned_stem(directory, base_offset, end_offset)
     final = f"{directory}/{offset_name(base_offset)}"
     for suffix in SEGMENT_SUFFIXES:
         _rename_present(disk, stem + suffix + SWAP_SUFFIX, final + suffix)
-    disk.directory(directory).sync()
+    entries.sync()
 
 
 def discard_cleaned(disk: Disk, directory: str, base_offset: int, end_offset: int) -> None:
@@ -64,13 +72,20 @@ def settle_leftovers(disk: Disk, directory: str, names: list[str]) -> list[str]:
 
 
 def _finish_found(disk: Disk, directory: str, name: str, names: list[str]) -> None:
+    """Finish a swap, unless what it was to replace is not what the log has there now.
+
+    While a swap is under way the segment behind it stays. Where none begins at its end, later
+    records lie across that end, and the swap would take the place of records it never saw.
+    """
     base_offset = int(name[:OFFSET_DIGITS])
     end_offset = int(name[OFFSET_DIGITS + 1 : 2 * OFFSET_DIGITS + 1])
+    if offset_name(end_offset) + LOG_SUFFIX not in names:
+        return
     for other in names:
         parsed = parse_name(other)
         if parsed and parsed[1] in SEGMENT_SUFFIXES and base_offset < parsed[0] < end_offset:
             disk.remove(f"{directory}/{other}")
-    finish_swap(disk, directory, base_offset, end_offset)
+    finish_swap(disk, directory, base_offset, end_offset, disk.directory(directory))
 
 
 def _rename_present(disk: Disk, source: str, target: str) -> None:

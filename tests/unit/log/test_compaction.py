@@ -1,5 +1,6 @@
 """Compaction keeps the last record of each key, and everything that depends on it."""
 
+import errno
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
@@ -8,11 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fakes.disk import FakeDisk, PowerCut
-from tests.unit.log.workbench import NOW_MS, PATH, append, contents, keyed, open_log, sync
+from tests.unit.log.workbench import (
+    NOW_MS,
+    PATH,
+    append,
+    contents,
+    keyed,
+    log_files,
+    open_log,
+    sync,
+)
 
 from duolog.config.topic import TopicConfig
+from duolog.log.compaction import CompactionResult
 from duolog.log.key_map import KeyMap
 from duolog.log.log import Log
+from duolog.model.errors import StorageFailed
 from duolog.records.builder import build_batch
 from duolog.records.checksum import seal
 from duolog.records.compression import GZIP, ZSTD
@@ -354,3 +366,98 @@ def test_a_crash_at_any_step_of_the_swap_loses_nothing(seed: int | None) -> None
             break
     assert finished
     assert len(outcomes) > 1
+
+
+def two_segments_compacted() -> tuple[FakeDisk, Log, CompactionResult]:
+    """Ready to be swapped for one, none of their files being open."""
+    disk = FakeDisk()
+    log = open_log(disk, replace(COMPACTED, segment_bytes=10_000))
+    for _ in range(2):
+        append(log, keyed((b"a", b"1"), (b"b", b"2")))
+        log.roll()
+    sync(log)
+    plan = log.plan_compaction(NOW_MS)
+    assert plan is not None
+    result = plan.build()
+    assert [len(group) for group, _ in result.groups] == [2]
+    for segment in log.segments[:-1]:
+        segment.release()
+    return disk, log, result
+
+
+def test_want_of_a_descriptor_does_not_stop_a_swap() -> None:
+    disk, log, result = two_segments_compacted()
+    disk.fail("open", errno.EMFILE, path_part=".log", times=2)
+    assert len(log.swap(result)) == 2
+    disk.clear_faults()
+    assert [offset for offset, *_ in rows(log)] == [2, 3]
+    assert log.failure is None
+
+
+@pytest.mark.parametrize(
+    ("operation", "path_part", "skip"),
+    [
+        ("rename", ".cleaned", 0),
+        ("rename", ".cleaned", 2),
+        ("sync", PATH, 0),
+        ("rename", "00.index", 0),
+        ("rename", "00.log", 0),
+        ("rename", "02.log", 0),
+        ("rename", ".swap", 0),
+        ("rename", ".swap", 2),
+        ("sync", PATH, 1),
+    ],
+)
+def test_a_swap_that_cannot_be_finished_is_left_to_a_restart(
+    operation: str, path_part: str, skip: int
+) -> None:
+    disk, log, result = two_segments_compacted()
+    disk.fail(operation, path_part=path_part, skip=skip)  # type: ignore[arg-type]
+    with pytest.raises(StorageFailed):
+        log.swap(result)
+    assert log.failure is not None
+    with pytest.raises(StorageFailed):
+        append(log, keyed((b"c", b"3")))
+    assert log.plan_compaction(NOW_MS) is None
+    assert (log.swap(result), log.expire(NOW_MS, log.end_offset)) == ([], [])
+    disk.crash()
+    log = open_log(disk, COMPACTED, recovery_point=4)
+    assert [offset for offset, *_ in rows(log)] in ([2, 3], [0, 1, 2, 3])
+    assert (log.end_offset, log.damaged) == (4, ())
+    assert not [name for name in disk.list_names(PATH) if name.endswith(("swap", "cleaned"))]
+
+
+def test_a_swap_that_does_not_end_where_a_segment_begins_is_discarded() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, replace(COMPACTED, segment_bytes=10_000))
+    append(log, keyed(*[(b"k%d" % number, b"v") for number in range(10)]))
+    log.roll()
+    sync(log)
+    before = rows(log)
+    log.close(NOW_MS)
+    for suffix in ("index", "timeindex", "log"):
+        disk.overwrite(f"{PATH}/{0:020d}-{4:020d}.{suffix}.swap", b"")
+    log = open_log(disk, COMPACTED, recovery_point=10)
+    assert (rows(log), log.damaged) == (before, ())
+    assert len(log_files(disk)) == 2
+    assert not [name for name in disk.list_names(PATH) if name.endswith("swap")]
+
+
+def test_a_full_disk_costs_a_compaction_only_its_marks() -> None:
+    disk, log, result = two_segments_compacted()
+    disk.fail("write", errno.ENOSPC, path_part="marks")
+    assert len(log.swap(result)) == 2
+    assert (log.marks.cleaned_offset, log.failure) == (0, None)
+    assert [offset for offset, *_ in rows(log)] == [2, 3]
+    assert compact(log)
+    assert log.marks.cleaned_offset == 4
+
+
+def test_a_replaced_segment_does_not_touch_the_index_of_the_new_one() -> None:
+    disk, log, result = two_segments_compacted()
+    old = log.segments[0]
+    log.swap(result)
+    paths = log.segments[0].paths
+    before = [disk.content(path) for path in paths]
+    assert old.index.last[:2] == (2, old.size)
+    assert [disk.content(path) for path in paths] == before

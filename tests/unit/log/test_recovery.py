@@ -11,6 +11,7 @@ from tests.unit.log.workbench import (
     batch_of,
     contents,
     fill,
+    log_files,
     open_log,
     sync,
 )
@@ -179,6 +180,89 @@ def test_a_sealed_segment_that_ends_too_early_is_noticed() -> None:
     assert part is not None
     assert part.next_offset == 2
     assert b"".join(readable(log)) == b"".join(stored[:2] + stored[first.end_offset :])
+
+
+def cut_power_behind_a_roll(disk: FakeDisk, log: Log) -> None:
+    """The next segment's name is durable, and what was not synced before is lost."""
+    log.roll()
+    disk.directory(PATH).sync()
+    disk.crash()
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 1, 70])
+def test_a_torn_tail_before_an_empty_segment_is_truncated(kept_bytes: int) -> None:
+    disk = FakeDisk()
+    log = open_log(disk, ONE_SEGMENT)
+    stored = fill(log, 5)
+    sync(log)
+    lost = fill(log, 3)
+    path = log.segments[0].path
+    cut_power_behind_a_roll(disk, log)
+    disk.overwrite(path, b"".join(stored) + lost[0][:kept_bytes])
+    log = open_log(disk, ONE_SEGMENT, recovery_point=5)
+    assert (log.end_offset, log.durable_offset, log.damaged) == (5, 5, ())
+    assert log.recovery.truncated_bytes == kept_bytes
+    stored += fill(log, 40)
+    sync(log)
+    log = open_log(disk, ONE_SEGMENT, recovery_point=45)
+    disk.crash()
+    log = open_log(disk, ONE_SEGMENT)
+    assert (contents(log), log.damaged) == (stored, ())
+
+
+def test_several_empty_segments_go_with_a_torn_tail() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, ONE_SEGMENT)
+    stored = fill(log, 2)
+    sync(log)
+    for _ in range(3):
+        fill(log, 2)
+        log.roll()
+    cut_power_behind_a_roll(disk, log)
+    assert len(log_files(disk)) == 4
+    log = open_log(disk, ONE_SEGMENT, recovery_point=2)
+    assert (log.end_offset, log.damaged, len(log_files(disk))) == (2, (), 1)
+    assert contents(log) == stored
+
+
+def test_a_torn_tail_before_a_segment_with_nothing_intact_is_truncated() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, ONE_SEGMENT)
+    stored = fill(log, 5)
+    sync(log)
+    fill(log, 3)
+    cut_power_behind_a_roll(disk, log)
+    disk.overwrite(f"{PATH}/{8:020d}.log", bytes(500))
+    log = open_log(disk, ONE_SEGMENT, recovery_point=5)
+    assert (log.end_offset, log.damaged, log.recovery.truncated_bytes) == (5, (), 500)
+    assert contents(log) == stored
+
+
+def test_damage_inside_a_segment_stays_known_when_its_tail_is_cut() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, ONE_SEGMENT)
+    stored = fill(log, 5)
+    sync(log)
+    fill(log, 3)
+    path = log.segments[0].path
+    cut_power_behind_a_roll(disk, log)
+    disk.flip_bit(path, 2 * len(stored[0]) + 80)
+    log = open_log(disk, ONE_SEGMENT)
+    (found,) = log.damaged
+    assert (found.first_offset, found.next_offset, log.end_offset) == (2, 3, 5)
+    assert b"".join(readable(log)) == b"".join(stored[:2] + stored[3:])
+
+
+def test_an_end_that_was_durable_is_quarantined_although_nothing_follows() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, ONE_SEGMENT)
+    stored = fill(log, 8)
+    log.roll()
+    sync(log)
+    disk.overwrite(log.segments[0].path, b"".join(stored[:5]))
+    log = open_log(disk, ONE_SEGMENT, recovery_point=7)
+    (found,) = log.damaged
+    assert (found.first_offset, found.next_offset, log.end_offset) == (5, 8, 8)
 
 
 def test_pages_that_only_look_written_are_not_believed() -> None:

@@ -3,6 +3,7 @@
 import errno
 from dataclasses import replace
 
+import pytest
 from tests.fakes.disk import FakeDisk
 from tests.unit.log.workbench import (
     NOW_MS,
@@ -133,3 +134,57 @@ def test_a_full_disk_keeps_nothing_from_expiring_but_the_active_segment() -> Non
     disk.capacity_bytes = 1
     disk.fail("open", errno.ENOSPC, path_part=".log")
     assert expire(log, NOW_MS + HOUR_MS + 1) == sealed
+
+
+def test_a_segment_stays_until_its_files_could_be_renamed() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, BY_TIME)
+    fill(log, 30)
+    before = list(log.segments)
+    disk.fail("rename", path_part=f"{before[2].base_offset:020d}.log")
+    assert log.expire(NOW_MS + HOUR_MS + 1, 30) == before[:2]
+    assert log.segments[0] is before[2]
+    disk.fail("rename", path_part=f"{before[2].base_offset:020d}.log")
+    with pytest.raises(OSError):
+        log.expire(NOW_MS + HOUR_MS + 1, 30)
+    assert log.segments[0] is before[2]
+    (first, *_) = log.expire(NOW_MS + HOUR_MS + 1, 30)
+    assert first is before[2]
+    assert all(disk.exists(path) for path in first.paths)
+    assert (log.start_offset, log.size_bytes) == (30, 0)
+
+
+def test_want_of_a_descriptor_keeps_nothing_from_expiring() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, BY_TIME)
+    fill(log, 30)
+    sealed = log.segments[:-1]
+    for segment in sealed:
+        segment.release()
+    disk.fail("open", errno.EMFILE, path_part=".log", times=1000)
+    assert log.expire(NOW_MS + HOUR_MS + 1, 30) == sealed
+    assert all(segment.deleted for segment in sealed)
+
+
+def test_a_deleted_log_has_no_duties_any_more() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, replace(BY_TIME, cleanup_compact=True, min_cleanable_dirty_ratio=0.0))
+    fill(log, 30)
+    log.roll()
+    fill(log, 1)
+    sync(log)
+    plan = log.plan_compaction(NOW_MS)
+    assert plan is not None
+    result = plan.build()
+    disk.remove_tree(PATH)
+    log.release()
+    later = NOW_MS + (1 << 51)
+    log.roll()
+    log.checkpoint(later)
+    log.write_snapshot("producers", 31, b"state")
+    assert log.expire(later, 31) == []
+    assert log.plan_compaction(later) is None
+    assert log.swap(result) == []
+    assert log.begin_sync()[0] == []
+    assert disk.list_names(PATH) == []
+    assert log.failure is None

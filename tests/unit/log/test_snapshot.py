@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from tests.fakes.disk import FakeDisk, PowerCut
-from tests.unit.log.workbench import PATH, fill, open_log, sync
+from tests.unit.log.workbench import NOW_MS, PATH, fill, open_log, sync
 
 from duolog.log.checkpoint import read_checkpoint, write_checkpoint
 
@@ -93,3 +93,18 @@ def test_a_crash_at_any_step_leaves_the_old_or_the_new_recovery_points() -> None
     assert found == [old] * found.count(old) + [new] * found.count(new)
     assert found.count(old) > 2
     assert found.count(new) > 2
+
+
+def test_no_snapshot_survives_records_that_are_gone_without_a_trace() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    stored = fill(log, 3)
+    sync(log)
+    log.write_snapshot("producers", 2, b"two")
+    log.write_snapshot("producers", 3, b"three")
+    log.close(NOW_MS)
+    disk.overwrite(log.segments[0].path, b"".join(stored[:2]))
+    log = open_log(disk, recovery_point=3)
+    assert (log.end_offset, log.recovery.scanned_bytes) == (2, 0)
+    fill(log, 1)
+    assert log.latest_snapshot("producers", 99) == (2, b"two")

@@ -11,7 +11,7 @@ from duolog.broker.broker import Broker
 from duolog.broker.partition import ANY_EPOCH, Partition
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
-from duolog.model.errors import Refusal, UnsupportedVersion
+from duolog.model.errors import Refusal, StorageFailed, UnsupportedVersion
 
 _UNKNOWN = -1
 
@@ -82,9 +82,13 @@ async def _find(broker: Broker, partition: Partition, timestamp: int, version: i
         case Special.LATEST_TIERED | Special.EARLIEST_PENDING_UPLOAD:
             return _UNKNOWN, _UNKNOWN
         case Special.LARGEST_TIMESTAMP:
-            found = await broker.disk.offload(log.find_max_timestamp)
+            search = log.max_timestamp_search()
         case _:
-            found = await broker.disk.offload(lambda: log.find_timestamp(timestamp))
+            search = log.timestamp_search(timestamp)
+    try:
+        found = await broker.disk.offload(search)
+    except OSError as error:
+        raise StorageFailed(f"the log could not be searched: {error}") from error
     if found is None or found[0] >= partition.high_watermark:
         return _UNKNOWN, _UNKNOWN
     return found

@@ -14,6 +14,7 @@ from duolog.broker.catalog import Catalog, Topic
 from duolog.broker.producer_ids import ProducerIds
 from duolog.config.settings import Settings
 from duolog.kafka_api.client import Client
+from duolog.log.log import TimestampSearch
 from duolog.model.errors import FencedLeaderEpoch, UnknownLeaderEpoch, UnknownTopicOrPartition
 from duolog.wire.kafka.apis import APIS, ApiKey
 from duolog.wire.kafka.messages import (
@@ -50,12 +51,12 @@ class StubLog:
     end_offset: int = 0
     size_bytes: int = 0
 
-    def find_timestamp(self, timestamp: int) -> tuple[int, int] | None:
+    def timestamp_search(self, timestamp: int) -> TimestampSearch:
         offset = max(self.start_offset, -(-timestamp // 10))
-        return (offset, offset * 10) if offset < self.end_offset else None
+        return lambda: (offset, offset * 10) if offset < self.end_offset else None
 
-    def find_max_timestamp(self) -> tuple[int, int] | None:
-        return self.find_timestamp((self.end_offset - 1) * 10)
+    def max_timestamp_search(self) -> TimestampSearch:
+        return self.timestamp_search((self.end_offset - 1) * 10)
 
     def advance_start(self, offset: int) -> None:
         self.start_offset = max(self.start_offset, offset)

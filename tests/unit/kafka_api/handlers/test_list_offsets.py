@@ -1,3 +1,5 @@
+import errno
+
 import pytest
 from kio.schema.errors import ErrorCode
 
@@ -109,3 +111,15 @@ async def test_who_knows_another_leader_is_told_so(broker, current, error):
 async def test_an_unknown_topic_is_refused(broker):
     result = await ask(broker, LATEST, topic="nothing")
     assert result.error_code == ErrorCode.unknown_topic_or_partition
+
+
+async def test_a_log_that_cannot_be_read_is_an_error_of_its_partition(broker, monkeypatch):
+    def fail():
+        raise OSError(errno.EIO, "unreadable")
+
+    log = broker.partition("orders", 0).log
+    monkeypatch.setattr(log, "timestamp_search", lambda timestamp: fail)
+    monkeypatch.setattr(log, "max_timestamp_search", lambda: fail)
+    for timestamp in (35, LARGEST_TIMESTAMP):
+        result = await ask(broker, timestamp)
+        assert (result.error_code, result.offset) == (ErrorCode.kafka_storage_error, -1)
