@@ -71,7 +71,7 @@ def _environment(directory: Path, port: int) -> dict[str, str]:
 
 
 def _parameters(server: Server) -> Any:
-    import pika  # type: ignore[import-untyped]
+    import pika
 
     host, port = server.host_and_port
     return pika.ConnectionParameters(host, port)

@@ -7,20 +7,14 @@ from itertools import count
 from typing import TypeVar
 
 import pytest
+from tests.fakes.broker import start_broker
 from tests.fakes.disk import FakeDisk
 from tests.fakes.group_shell import SetClock
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.broker import Broker
-from duolog.broker.catalog import Catalog
-from duolog.broker.groups.coordinator import GroupCoordinator
-from duolog.broker.groups.offset_store import TopicOffsetStore
 from duolog.broker.housekeeping import Housekeeping
-from duolog.broker.producer_ids import ProducerIds
-from duolog.config.settings import Settings
-from duolog.core.groups.settings import GroupSettings
 from duolog.model.errors import PolicyViolation
-from duolog.observe.metrics import Metrics
 from duolog.records.builder import build_batch
 from duolog.records.record import Record
 
@@ -48,27 +42,17 @@ class Home:
     def __init__(self, store: SqliteStore) -> None:
         self.store = store
         self.disk = GatedDisk()
-        self.clock = SetClock()
         self.failures: list[OSError] = []
         self._ids = count(1)
 
     async def start(self, **more: int) -> Broker:
-        broker = Broker(
-            disk=self.disk,
-            clock=self.clock,
-            settings=Settings.load({}),
-            catalog=Catalog(self.store, 1, new_id=lambda: uuid.UUID(int=next(self._ids))),
-            producer_ids=ProducerIds(self.store),
-            metrics=Metrics(),
-            node_id=1,
-            cluster_id="c",
+        return await start_broker(
+            self.disk,
+            self.store,
+            new_id=lambda: uuid.UUID(int=next(self._ids)),
             on_storage_failure=self.failures.append,
             **more,
         )
-        groups = GroupSettings()
-        broker.groups = GroupCoordinator(self.clock, TopicOffsetStore(broker, groups), groups)
-        await broker.start()
-        return broker
 
     async def crash(self, broker: Broker) -> None:
         await broker.catalog.stop()

@@ -1,23 +1,17 @@
 """A connection: frames however they arrive, answers in the order of the requests."""
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from struct import pack, unpack_from
 from typing import Any
 
 import pytest
+from tests.fakes.broker import start_broker
 from tests.fakes.disk import FakeDisk
 from tests.fakes.group_shell import SetClock
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.broker import Broker
-from duolog.broker.catalog import Catalog
-from duolog.broker.groups.coordinator import GroupCoordinator
-from duolog.broker.groups.offset_store import TopicOffsetStore
-from duolog.broker.producer_ids import ProducerIds
-from duolog.config.settings import Settings
-from duolog.core.groups.settings import GroupSettings
 from duolog.kafka_api.connection import Connection
 from duolog.kafka_api.door import KafkaDoor
 from duolog.observe.metrics import Metrics
@@ -110,23 +104,9 @@ class Bench:
 
 @pytest.fixture
 async def bench() -> AsyncIterator[Bench]:
-    disk, clock, settings = HeldDisk(), SetClock(), Settings.load({})
-    store = await SqliteStore.open(":memory:", clock)
-    broker = Broker(
-        disk=disk,
-        clock=clock,
-        settings=settings,
-        catalog=Catalog(store, 1, new_id=uuid.uuid4),
-        producer_ids=ProducerIds(store),
-        metrics=Metrics(),
-        node_id=1,
-        cluster_id="c",
-        on_storage_failure=lambda error: None,
-    )
-    groups = GroupSettings()
-    broker.groups = GroupCoordinator(clock, TopicOffsetStore(broker, groups), groups)
-    await broker.start()
-    await broker.groups.start(broker.catalog.topics)
+    disk = HeldDisk()
+    store = await SqliteStore.open(":memory:", SetClock())
+    broker = await start_broker(disk, store)
     await broker.catalog.create_topic("os", 2, {"durability": "os"})
     await broker.catalog.create_topic("fsync", 2, {"durability": "fsync"})
     bench = Bench(broker, disk)
