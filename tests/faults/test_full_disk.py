@@ -20,6 +20,10 @@ def value_of(number: int) -> bytes:
     return (b"%d " % number).ljust(VALUE_BYTES, b"#")
 
 
+PAUSE_SECONDS = 0.2
+"""Longer than a partition refuses writes after one has failed."""
+
+
 def check_stored(wire: Wire, count: int) -> None:
     """Exactly the acknowledged records are there, in order."""
     for offset in range(count):
@@ -53,6 +57,7 @@ def test_a_full_disk_refuses_writes_serves_reads_and_recovers(tmp_path: Path) ->
                 assert wire.produce(TOPIC, 0, batch_of([value_of(stored)]))[0] == STORAGE_ERROR
 
                 ballast.unlink()
+                time.sleep(PAUSE_SECONDS)
                 for _ in range(5):
                     code, offset = wire.produce(TOPIC, 0, batch_of([value_of(stored)]))
                     assert (code, offset) == (0, stored)
@@ -94,5 +99,6 @@ def test_an_idempotent_producer_gets_through_a_full_disk_without_repetition(
             assert produce(3) == STORAGE_ERROR
             assert produce(3) == STORAGE_ERROR
             ballast.unlink()
+            time.sleep(PAUSE_SECONDS)
             assert [produce(3), produce(3), produce(4)] == [0, 0, 0]
             check_stored(wire, 5)

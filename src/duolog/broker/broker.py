@@ -27,7 +27,7 @@ from duolog.ports.clock import Clock
 from duolog.ports.disk import Disk
 
 PARTITIONS_MAX = 100_000
-FREE_BYTES_MIN = 16 * 1024 * 1024
+FREE_BYTES_MIN = 1024 * 1024
 """Below this no topic is made: its files could not be."""
 
 log = get_logger("broker")
