@@ -38,6 +38,8 @@ class Flusher:
         self._started_ns = 0
         self._failed = False
         self._drained: list[asyncio.Future[None]] = []
+        self.after_sync: list[Callable[[], None]] = []
+        """Called when all partitions of a sync were told: doors send what it has released."""
 
     def request(self, partition: Flushable) -> None:
         """Make what the partition has written durable, then call its `synced`."""
@@ -92,6 +94,8 @@ class Flusher:
             self._start()
         for partition, end_offset in finished:
             partition.synced(end_offset)
+        for released in self.after_sync:
+            released()
         if not self._syncing:
             self._release_drained()
 

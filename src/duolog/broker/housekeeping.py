@@ -15,6 +15,11 @@ from duolog.log.segment import Segment
 from duolog.model.errors import StorageFailed
 from duolog.observe.logs import get_logger
 
+CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
+CHECKPOINT_AFTER_MS = 5_000
+"""A checkpoint syncs files of its own, which delays acknowledgements; so there is none while
+little was written since the last one, unless that was long ago."""
+
 SNAPSHOTS_PER_CHECKPOINT_MAX = 64
 """Keeps a checkpoint short; the rest take their turn at the next one."""
 
@@ -29,6 +34,8 @@ class Housekeeping:
         self.quarantined = sum(len(each.log.damaged) for each in broker.partitions())
         """Batches set aside because they are damaged, over all partitions."""
         self._removals: set[asyncio.Task[None]] = set()
+        self._checkpoint_bytes_in = 0
+        self._checkpoint_ms = 0
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -46,6 +53,13 @@ class Housekeeping:
         """Bound what the next start must scan, whatever the durability of the topics."""
         broker = self._broker
         now_ms = broker.clock.now_ms()
+        bytes_in = broker.bytes_in
+        if (
+            bytes_in - self._checkpoint_bytes_in < CHECKPOINT_AFTER_BYTES
+            and 0 <= now_ms - self._checkpoint_ms < CHECKPOINT_AFTER_MS
+        ):
+            return
+        self._checkpoint_bytes_in, self._checkpoint_ms = bytes_in, now_ms
         snapshots = SNAPSHOTS_PER_CHECKPOINT_MAX
         async for partition in self._each_partition():
             log_ = partition.log

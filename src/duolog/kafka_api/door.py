@@ -42,6 +42,7 @@ class KafkaDoor:
         self._connections: set[Connection] = set()
         self._to_resume: dict[Connection, None] = {}
         self._sweeper: asyncio.Task[None] | None = None
+        broker.flusher.after_sync.append(self.resume)
 
     def new_session(self, transport: Transport) -> Connection:
         connection = Connection(self, transport)
@@ -56,10 +57,11 @@ class KafkaDoor:
         """Let the connection send once this event is over, so that what one sync released
         leaves with one write per connection."""
         if not self._to_resume:
-            self._loop.call_soon(self._resume)
+            self._loop.call_soon(self.resume)
         self._to_resume[connection] = None
 
-    def _resume(self) -> None:
+    def resume(self) -> None:
+        """Let all connections send that have been waiting for it."""
         connections, self._to_resume = self._to_resume, {}
         for connection in connections:
             connection.resume()
