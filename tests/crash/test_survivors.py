@@ -18,6 +18,7 @@ PARTITIONS = 2
 DELIVERED_SECONDS_MAX = 30.0
 DELETE_TOPICS_VERSION = 5
 METADATA_VERSION = 9
+CHURN_SECONDS_MAX = 10.0
 
 
 class TopicChurn(Thread):
@@ -42,13 +43,13 @@ class TopicChurn(Thread):
                 self.there.add(name)
                 if number % 2:
                     self.there.discard(name)
-                    self._delete(name)
+                    self._delete_topic(name)
                     self.gone.add(name)
                 number += 1
         except (OSError, AssertionError):
             return
 
-    def _delete(self, name: str) -> None:
+    def _delete_topic(self, name: str) -> None:
         fields = {"topic_names": [name], "timeout": 10_000}
         response = self._wire.call(ApiKey.DELETE_TOPICS, DELETE_TOPICS_VERSION, fields)
         assert int(response.responses[0].error_code) == 0
@@ -65,7 +66,10 @@ def test_topics_are_as_they_were_acknowledged(node: Node, chance: random.Random)
     gone: set[str] = set()
     for each in range(ROUNDS):
         churn = TopicChurn(node.kafka, f"round-{each}")
-        time.sleep(chance.uniform(0.1, 0.4))
+        deadline = time.monotonic() + CHURN_SECONDS_MAX
+        while len(churn.gone) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0.0, 0.3))
         node.kill()
         churn.join(10)
         there |= churn.there

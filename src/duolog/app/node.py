@@ -119,7 +119,7 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         }
         log.info("serving", **addresses, partitions=broker.partition_count)
         on_ready(addresses)
-        await broker.disk.offload(preload)
+        await broker.disk.offload(preload, lengthy=True)
         code = await stopped
         health.set("start", False, "the node is stopping")
         log.info("stopping")
