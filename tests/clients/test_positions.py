@@ -118,6 +118,72 @@ def test_a_new_group_starts_where_auto_offset_reset_says(address: str, topic: st
 
 
 @pytest.mark.usefixtures("base_ms")
+async def test_a_new_group_of_aiokafka_starts_where_it_is_told_to(address: str, topic: str) -> None:
+    async def first(reset: str, seconds_max: float) -> int | None:
+        consumer = AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=address,
+            group_id=f"{topic}-aio-{reset}",
+            auto_offset_reset=reset,
+            enable_auto_commit=False,
+        )
+        async with consumer:
+            try:
+                return (await asyncio.wait_for(consumer.getone(), seconds_max)).offset
+            except TimeoutError:
+                return None
+
+    assert await first("earliest", SECONDS_MAX) == 0
+    assert await first("latest", 1.5) is None
+
+
+@pytest.mark.usefixtures("base_ms")
+def test_a_new_group_of_kafka_python_starts_where_it_is_told_to(address: str, topic: str) -> None:
+    def first(reset: str, seconds_max: float) -> int | None:
+        consumer = KafkaConsumer(
+            topic,
+            bootstrap_servers=address,
+            group_id=f"{topic}-python-{reset}",
+            auto_offset_reset=reset,
+            enable_auto_commit=False,
+            consumer_timeout_ms=int(seconds_max * 1000),
+        )
+        record = next(consumer, None)
+        consumer.close()
+        return None if record is None else record.offset
+
+    assert first("earliest", SECONDS_MAX) == 0
+    assert first("latest", 1.5) is None
+
+
+@pytest.mark.usefixtures("base_ms")
+async def test_aiokafka_resets_an_offset_out_of_range(address: str, topic: str) -> None:
+    partition = AioPartition(topic, 0)
+    consumer = AIOKafkaConsumer(bootstrap_servers=address, auto_offset_reset="earliest")
+    async with consumer:
+        consumer.assign([partition])
+        consumer.seek(partition, RECORDS + 1_000)
+        record = await asyncio.wait_for(consumer.getone(), SECONDS_MAX)
+    assert record.offset == 0
+
+
+@pytest.mark.usefixtures("base_ms")
+def test_kafka_python_resets_an_offset_out_of_range(address: str, topic: str) -> None:
+    partition = PythonPartition(topic, 0)
+    consumer = KafkaConsumer(
+        bootstrap_servers=address,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=int(SECONDS_MAX * 1000),
+    )
+    consumer.assign([partition])
+    consumer.seek(partition, RECORDS + 1_000)
+    record = next(consumer, None)
+    consumer.close()
+    assert record is not None
+    assert record.offset == 0
+
+
+@pytest.mark.usefixtures("base_ms")
 def test_an_offset_out_of_range_is_reset(address: str, topic: str) -> None:
     consumer = Consumer(
         {"bootstrap.servers": address, "group.id": topic, "auto.offset.reset": "earliest"}
