@@ -24,11 +24,6 @@ def register_gauges(
         "duolog_partition_count", "Partitions of this node.", lambda: broker.partition_count
     )
     metrics.gauge(
-        "duolog_under_replicated_partitions",
-        "Partitions whose in-sync set is smaller than their replica set.",
-        lambda: 0,
-    )
-    metrics.gauge(
         "duolog_quarantined_batches",
         "Damaged batches that are set aside.",
         lambda: housekeeping.quarantined,

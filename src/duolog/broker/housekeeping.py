@@ -16,9 +16,8 @@ from duolog.model.errors import StorageFailed
 from duolog.observe.logs import get_logger
 
 CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
-CHECKPOINT_AFTER_MS = 5_000
-"""A checkpoint syncs files of its own, which delays acknowledgements; so there is none while
-little was written since the last one, unless that was long ago."""
+"""A checkpoint is due early once this much was written."""
+CHECKPOINT_LOOK_SECONDS = 1.0
 
 SNAPSHOTS_PER_CHECKPOINT_MAX = 64
 """Keeps a checkpoint short; the rest take their turn at the next one."""
@@ -36,30 +35,38 @@ class Housekeeping:
         self._removals: set[asyncio.Task[None]] = set()
         self._checkpoint_bytes_in = 0
         self._checkpoint_ms = 0
+        self._checkpoint_after_ms = 0
 
     async def run(self) -> None:
         """Until cancelled."""
         settings = self._broker.settings
         async with asyncio.TaskGroup() as duties:
+            self._checkpoint_ms = self._broker.clock.monotonic_ms()
+            self._checkpoint_after_ms = settings.integer("log.checkpoint.interval.ms")
+            looked_s = min(self._checkpoint_after_ms / 1000, CHECKPOINT_LOOK_SECONDS)
+            duties.create_task(_every(looked_s, self.checkpoint_if_due))
             for name, duty in (
-                ("log.checkpoint.interval.ms", self.checkpoint),
                 ("log.retention.check.interval.ms", self.expire),
                 ("log.cleaner.interval.ms", self.compact),
             ):
                 duties.create_task(_every(settings.integer(name) / 1000, duty))
             duties.create_task(self._scrub())
 
+    async def checkpoint_if_due(self) -> None:
+        """A checkpoint syncs files of its own, which delays acknowledgements; so there is none
+        while little was written since the last one, unless that was long ago."""
+        now_ms, bytes_in = self._broker.clock.monotonic_ms(), self._broker.bytes_in
+        if (
+            bytes_in - self._checkpoint_bytes_in >= CHECKPOINT_AFTER_BYTES
+            or now_ms - self._checkpoint_ms >= self._checkpoint_after_ms
+        ):
+            self._checkpoint_bytes_in, self._checkpoint_ms = bytes_in, now_ms
+            await self.checkpoint()
+
     async def checkpoint(self) -> None:
         """Bound what the next start must scan, whatever the durability of the topics."""
         broker = self._broker
         now_ms = broker.clock.now_ms()
-        bytes_in = broker.bytes_in
-        if (
-            bytes_in - self._checkpoint_bytes_in < CHECKPOINT_AFTER_BYTES
-            and 0 <= now_ms - self._checkpoint_ms < CHECKPOINT_AFTER_MS
-        ):
-            return
-        self._checkpoint_bytes_in, self._checkpoint_ms = bytes_in, now_ms
         snapshots = SNAPSHOTS_PER_CHECKPOINT_MAX
         async for partition in self._each_partition():
             log_ = partition.log

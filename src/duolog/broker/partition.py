@@ -151,10 +151,6 @@ class Partition:
             or config.timestamp_before_max_ms < TIMESTAMP_MS_MAX
         )
 
-    @property
-    def producer_count(self) -> int:
-        return len(self._producers)
-
     def check_epoch(self, epoch: int) -> None:
         """Refuse a request that knows an older or a newer leader than there is."""
         if epoch == ANY_EPOCH or epoch == self.leader_epoch:

@@ -138,8 +138,9 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
     "Log": (
         _ms(
             "log.checkpoint.interval.ms",
-            1_000,
-            "How often it is noted how far the logs are durable; recovery scans what is after.",
+            5_000,
+            "How often at least it is noted how far the logs are durable, and after 64 MiB"
+            " anyhow; recovery scans what is after.",
         ),
         _ms("log.retention.check.interval.ms", 300_000, "How often retention is applied."),
         _ms("log.cleaner.interval.ms", 15_000, "How often logs are looked at for compaction."),
