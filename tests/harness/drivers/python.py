@@ -74,6 +74,9 @@ class Member(GroupMember):
             auto_offset_reset="earliest",
             session_timeout_ms=SESSION_MS,
             heartbeat_interval_ms=HEARTBEAT_MS,
+            # It joins with whatever metadata it has; a leader that knew of no partition yet
+            # gives out none until the next refresh, by default five minutes later.
+            metadata_max_age_ms=1_000,
         )
         listener = _Listener(self, consumer)
         consumer.subscribe([self.topic], listener=listener)
