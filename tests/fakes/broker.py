@@ -24,13 +24,15 @@ async def start_broker(
     *,
     new_id: Callable[[], uuid.UUID] = uuid.uuid4,
     on_storage_failure: Callable[[OSError], None] = lambda error: None,
+    clock: SetClock | None = None,
+    settings: Settings | None = None,
     **more: Any,
 ) -> Broker:
-    clock = SetClock()
+    clock = clock or SetClock()
     broker = Broker(
         disk=disk,
         clock=clock,
-        settings=Settings.load({}),
+        settings=settings or Settings.load({}),
         catalog=Catalog(store, 1, new_id=new_id),
         producer_ids=ProducerIds(store),
         metrics=Metrics(),

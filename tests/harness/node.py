@@ -1,4 +1,4 @@
-"""One node as its users have it: a process, a data directory, two addresses and a log."""
+"""One node as its users have it: a process, a data directory, three addresses and a log."""
 
 import atexit
 import json
@@ -37,6 +37,7 @@ class Node:
         self.directory = directory
         self.data = data or directory / "data"
         self.kafka = "127.0.0.1:0"
+        self.sqs = "127.0.0.1:0"
         self.admin = "127.0.0.1:0"
         self.settings = dict(settings)
         self.wrapper = list(wrapper)
@@ -72,7 +73,8 @@ class Node:
         self._ready_file.unlink(missing_ok=True)
         self.starts += 1
         command = [*self.wrapper, sys.executable, "-m", "duolog", "serve"]
-        command += ["--data", str(self.data), "--kafka", self.kafka, "--admin", "127.0.0.1:0"]
+        command += ["--data", str(self.data), "--kafka", self.kafka, "--sqs", self.sqs]
+        command += ["--admin", "127.0.0.1:0"]
         command += ["--ready-file", str(self._ready_file)]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
@@ -95,7 +97,8 @@ class Node:
                 raise self._failure(f"the node was not ready after {READY_SECONDS_MAX:.0f} s")
             time.sleep(POLL_SECONDS)
         addresses = json.loads(self._ready_file.read_text())
-        self.kafka, self.admin = addresses["kafka"], addresses["admin"]
+        self.kafka, self.sqs = addresses["kafka"], addresses["sqs"]
+        self.admin = addresses["admin"]
         return self
 
     def wait(self, seconds_max: float = STOP_SECONDS_MAX) -> int:

@@ -6,7 +6,6 @@ http_response.py (answers). Runs on any event loop.
 
 import asyncio
 import contextlib
-from email.utils import formatdate
 
 from duolog.adapters.http_connection import HttpConnection
 from duolog.adapters.http_pool import HttpLimits, HttpPool
@@ -58,12 +57,7 @@ class HttpServer:
             self._sweep_timer.cancel()
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        pool = self._pool
-        pool.now = loop.time()
-        pool.date_header = f"Date: {formatdate(usegmt=True)}\r\n".encode()
-        for connection in list(pool.members):
-            if connection.deadline <= pool.now:
-                connection.expired()
+        self._pool.sweep(loop.time())
         self._sweep_timer = loop.call_later(self._sweep_seconds, self._sweep, loop)
 
 

@@ -10,9 +10,9 @@ from collections import deque
 from typing import cast
 
 from duolog.adapters.http_pool import HttpPool
-from duolog.adapters.http_reader import Parsed, RequestReader
+from duolog.adapters.http_reader import Parsed, Phase, RequestReader
 from duolog.adapters.http_response import CONTINUE, encode, refusal
-from duolog.ports.http import Request, Response
+from duolog.ports.http import Deferred, Request, Response
 
 WRITE_BYTES_MAX = 256 * 1024
 """Unread answers from which on no further request of the connection is handled."""
@@ -20,14 +20,20 @@ WRITE_BYTES_MAX = 256 * 1024
 _NEVER = float("inf")
 
 
-class HttpConnection(asyncio.BufferedProtocol):
+class HttpConnection(asyncio.Protocol):
     def __init__(self, pool: HttpPool, loop: asyncio.AbstractEventLoop) -> None:
         self._pool = pool
         self._loop = loop
         self.deadline = _NEVER
         self._queue: deque[Parsed] = deque()
-        self._task: asyncio.Task[Response] | None = None
-        """The request that is being handled, when its handler has to wait."""
+        self._waiting: asyncio.Task[Response] | Deferred | None = None
+        """The answer to the request that is being handled, when its handler has to wait."""
+        self._waiting_request: tuple[Request, bool]
+        """That request, and whether the connection goes on after it."""
+        self._late_answer = b""
+        """An answer that had to be waited for, and leaves with those to the requests behind it."""
+        self._held_bytes = 0
+        """Bodies that wait for their turn or are being handled."""
         self._charged_bytes = 0
         """This connection's part of the pool's body bytes."""
         self._finished = False
@@ -48,26 +54,33 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._pool.join(self)
         self._arm()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._pool.buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         if self._finished:
             return
-        reader = self._reader
-        phase_before = reader.phase
-        parsed = reader.feed(self._pool.buffer[:nbytes])
-        if reader.fresh_body_bytes:
-            self._charge(reader.fresh_body_bytes)
-            if self._pool.is_out_of_memory:
-                # Refused rather than paused, which could leave all of them half received.
-                parsed = reader.refuse(503, "Too many requests are in progress. Try again later.")
-        if parsed:
-            self._queue.extend(parsed)
-            self._advance()
-        elif reader.phase != phase_before:
-            self._arm()
-            self._continue_if_owed()
+        reader, pool = self._reader, self._pool
+        phase = reader.phase
+        parsed = reader.feed(data)
+        if (
+            len(parsed) == 1
+            and phase == "idle" == reader.phase
+            and self._waiting is None
+            and not self._queue
+            and not self._writing_paused
+            and pool.bodies_bytes + len(data) <= pool.bodies_bytes_max
+        ):
+            # One request that came whole, to a connection that has nothing else to do: what
+            # most are, and the bookkeeping below is about what they do not do.
+            self.deadline = pool.idle_deadline
+            answer = self._answer(*parsed[0])
+            if answer is not None:
+                self._transport.write(answer)
+                if self._finished:
+                    self._finish()
+            else:
+                self.deadline = _NEVER
+                self._hold(len(self._waiting_request[0].body))
+        else:
+            self._handle(parsed, phase)
 
     def pause_writing(self) -> None:
         self._writing_paused = True
@@ -81,9 +94,11 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._finished = True
         self._pool.leave(self)
         self._queue.clear()
-        self._charge(-self._charged_bytes)
-        if self._task is not None:
-            self._task.cancel()
+        self._charge(0)
+        if isinstance(self._waiting, Deferred):
+            self._waiting.abandon()
+        elif self._waiting is not None:
+            self._waiting.cancel()
 
     # Called by the server.
 
@@ -107,20 +122,48 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     @property
     def _is_busy(self) -> bool:
-        return self._task is not None or bool(self._queue)
+        return self._waiting is not None or bool(self._queue)
 
-    def _charge(self, count: int) -> None:
-        self._charged_bytes += count
-        self._pool.bodies_bytes += count
+    def _charge(self, count: int) -> int:
+        """Account for `count` bytes of bodies; by how many that is more than before."""
+        growth = count - self._charged_bytes
+        self._charged_bytes = count
+        self._pool.bodies_bytes += growth
+        return growth
+
+    def _handle(self, parsed: list[Parsed], phase_before: Phase) -> None:
+        reader = self._reader
+        bodies = sum(len(item.body) for item, _ in parsed if isinstance(item, Request))
+        growth = self._charge(self._held_bytes + bodies + reader.body_bytes)
+        if growth > 0 and self._pool.is_out_of_memory:
+            # Refused rather than paused, which could leave all of them half received.
+            parsed = reader.refuse(503, "Too many requests are in progress. Try again later.")
+            bodies = 0
+        self._held_bytes += bodies
+        if parsed:
+            self._queue.extend(parsed)
+            self._advance()
+        elif reader.phase != phase_before:
+            self._arm()
+            self._continue_if_owed()
+
+    def _hold(self, count: int) -> None:
+        """That many more bytes of bodies wait or are handled; or fewer."""
+        self._held_bytes += count
+        self._charge(self._held_bytes + self._reader.body_bytes)
 
     def _advance(self) -> None:
         """Handle what has been received, as far as answers can be had and sent now."""
-        answers: list[bytes] = []
+        answers = [self._late_answer] if self._late_answer else []
+        self._late_answer = b""
         size = 0
-        while self._queue and self._task is None and not self._writing_paused:
-            answer = self._answer(*self._queue.popleft())
+        while self._queue and self._waiting is None and not self._writing_paused:
+            item, keep_alive = self._queue.popleft()
+            answer = self._answer(item, keep_alive)
             if answer is None:
                 break
+            if isinstance(item, Request) and item.body:
+                self._hold(-len(item.body))
             answers.append(answer)
             size += len(answer)
             if size >= WRITE_BYTES_MAX:
@@ -130,7 +173,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             if self._finished:
                 break
         if answers:
-            self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
+            self._transport.write(b"".join(answers))
         self._settle()
 
     def _answer(self, item: Request | Response, keep_alive: bool) -> bytes | None:
@@ -141,29 +184,47 @@ class HttpConnection(asyncio.BufferedProtocol):
             response = self._pool.handler(item)
         except Exception as failure:
             response = self._failed(failure)
+        if isinstance(response, Deferred) and response.response is not None:
+            response = response.response
         if isinstance(response, Response):
-            if item.body:
-                self._charge(-len(item.body))
-            return self._encode(response, keep_alive, is_head=item.method == "HEAD")
-        self._task = self._loop.create_task(response)
-        self._task.add_done_callback(lambda task: self._handled(task, item, keep_alive))
+            pool = self._pool
+            if keep_alive and not pool.closing and item.method != "HEAD":
+                return encode(response, pool.date_header)
+            return self._encode(response, keep_alive, item.method == "HEAD")
+        self._waiting_request = (item, keep_alive)
+        if isinstance(response, Deferred):
+            self._waiting = response
+            response.hand_to(self._take)
+        else:
+            task = self._waiting = self._loop.create_task(response)
+            task.add_done_callback(self._take_result)
         return None
 
-    def _handled(self, task: asyncio.Task[Response], request: Request, keep_alive: bool) -> None:
-        self._task = None
+    def _take_result(self, task: asyncio.Task[Response]) -> None:
         if task.cancelled():
             response = refusal(503, "The request was abandoned.")
         elif failure := task.exception():
             response = self._failed(failure)
         else:
             response = task.result()
+        self._take(response)
+
+    def _take(self, response: Response) -> None:
+        """The answer that was waited for has come."""
+        self._waiting = None
         if self._transport.is_closing():
             return
-        self._charge(-len(request.body))
-        self._transport.write(self._encode(response, keep_alive, is_head=request.method == "HEAD"))
-        if not self._finished:
-            self._advance()
+        request, keep_alive = self._waiting_request
+        if request.body:
+            self._hold(-len(request.body))
+        answer = self._encode(response, keep_alive, request.method == "HEAD")
+        if self._queue and not self._finished:
+            # Later in this turn: the next handler must not run inside the one who completes a
+            # Deferred, and its answer can leave in the same write.
+            self._late_answer = answer
+            self._loop.call_soon(self._advance)
         else:
+            self._transport.write(answer)
             self._settle()
 
     def _failed(self, failure: BaseException) -> Response:
@@ -173,10 +234,12 @@ class HttpConnection(asyncio.BufferedProtocol):
         )
         return refusal(500, "The server failed to handle this request.")
 
-    def _encode(self, response: Response, keep_alive: bool, *, is_head: bool = False) -> bytes:
-        keep_alive = keep_alive and not self._pool.closing
-        self._finished = not keep_alive
-        return encode(response, self._pool.date_header, keep_alive=keep_alive, is_head=is_head)
+    def _encode(self, response: Response, keep_alive: bool, is_head: bool = False) -> bytes:
+        pool = self._pool
+        if pool.closing or not keep_alive:
+            keep_alive = False
+            self._finished = True
+        return encode(response, pool.date_header, keep_alive=keep_alive, is_head=is_head)
 
     def _settle(self) -> None:
         """Close, pause or go on reading, and set the deadline, as the state now asks."""
@@ -206,7 +269,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     def _turn_away(self) -> None:
         self._finished = True
         full = refusal(503, "Too many connections. Try again later.")
-        self._transport.write(encode(full, self._pool.date_header, keep_alive=False, is_head=False))
+        self._transport.write(encode(full, self._pool.date_header, keep_alive=False))
         self._transport.close()
 
     def _finish(self) -> None:

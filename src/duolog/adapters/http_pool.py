@@ -2,11 +2,10 @@
 
 import asyncio
 from dataclasses import dataclass
+from email.utils import formatdate
 from typing import Protocol
 
 from duolog.ports.http import Handler
-
-RECEIVE_BUFFER_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +47,24 @@ class HttpPool:
     def __init__(self, handler: Handler, limits: HttpLimits) -> None:
         self.handler = handler
         self.limits = limits
-        self.buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
-        """One for all connections: what a read puts here is parsed before the next read."""
         self.now = 0.0
         """The loop's time at the last sweep. Deadlines are as coarse, and cost next to nothing."""
+        self.idle_deadline = 0.0
+        """Of a connection that has been idle since the last sweep."""
         self.date_header = b""
         self.bodies_bytes = 0
+        self.bodies_bytes_max = limits.bodies_bytes_total_max
         self.closing = False
         self.members: set[Member] = set()
         self.emptied = asyncio.Event()
+
+    def sweep(self, now: float) -> None:
+        self.now = now
+        self.idle_deadline = now + self.limits.idle_seconds_max
+        self.date_header = f"Date: {formatdate(usegmt=True)}\r\n".encode()
+        for member in list(self.members):
+            if member.deadline <= now:
+                member.expired()
 
     def join(self, member: Member) -> None:
         self.members.add(member)
@@ -72,4 +80,4 @@ class HttpPool:
 
     @property
     def is_out_of_memory(self) -> bool:
-        return self.bodies_bytes > self.limits.bodies_bytes_total_max
+        return self.bodies_bytes > self.bodies_bytes_max

@@ -16,6 +16,7 @@ Phase = Literal["idle", "head", "body", "deaf"]
 
 _METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")}
 _VERSIONS = ("1.0", "1.1")
+_STOPS = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 
 
 Parsed = tuple[Request | Response, bool]
@@ -28,8 +29,7 @@ class _Refused(Exception):
 
 class RequestReader:
     __slots__ = (
-        "_body",
-        "_body_bytes",
+        "_fragments",
         "_head",
         "_headers",
         "_limits",
@@ -38,9 +38,10 @@ class RequestReader:
         "_peer",
         "_repeats",
         "_silent_bytes",
+        "_split_url",
         "_url",
+        "body_bytes",
         "continue_owed",
-        "fresh_body_bytes",
         "phase",
     )
 
@@ -51,26 +52,27 @@ class RequestReader:
         self._parsed: list[Parsed] = []
         self._silent_bytes = 0
         """Bytes fed since a phase ended or a body grew: unfinished heads, trailers and the like."""
-        self.fresh_body_bytes = 0
-        """How much of the last feed belonged to bodies."""
         self.continue_owed = False
         """Whether the client waits for "100 Continue" before it sends its body."""
         self.phase: Phase = "idle"
+        self._split_url = (b"/", "/", "")
+        """The last target with its path and query: most clients have only one."""
         self._start_message()
 
-    def feed(self, data: memoryview) -> list[Parsed]:
+    def feed(self, data: bytes) -> list[Parsed]:
         """Requests that these bytes complete; the last may be a refusal, and then is the end."""
-        parsed: list[Parsed] = []
-        self._parsed = parsed
-        self.fresh_body_bytes = 0
-        phase = self.phase
-        size = len(data)
-        self._silent_bytes += size
-        while data and self.phase != "deaf":
-            data = self._feed_until_upgrade(data)
-        if parsed or self.phase != phase or self.fresh_body_bytes:
+        if self.phase == "deaf":
+            return []
+        self._parsed = parsed = []
+        self._silent_bytes += len(data)
+        phase, body_bytes = self.phase, self.body_bytes
+        try:
+            self._parser.feed_data(data)
+        except _STOPS as problem:
+            self._stopped(data, problem)
+        if parsed or self.phase != phase or self.body_bytes != body_bytes:
             self._silent_bytes = 0
-        elif self._silent_bytes > self._limits.head_bytes_max and phase != "deaf":
+        elif self._silent_bytes > self._limits.head_bytes_max:
             parsed += self.refuse(431, "The headers of the request are too long.")
         return parsed
 
@@ -81,21 +83,26 @@ class RequestReader:
         self._start_message()
         return [(refusal(status, reason), False)]
 
-    def _feed_until_upgrade(self, data: memoryview) -> memoryview:
-        """What remains: an offer to switch protocols is declined by answering as usual."""
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
+    def _stopped(self, data: bytes, problem: Exception) -> None:
+        """The parser went no further, or nothing of what follows is for it."""
+        while isinstance(problem, httptools.HttpParserUpgrade):
+            # An offer to switch protocols is declined by answering as usual.
             self._decline_upgrade()
-            return data[upgrade.args[0] :]
-        except httptools.HttpParserCallbackError as failure:
-            if not isinstance(failure.__context__, _Refused):
-                raise
-        except httptools.HttpParserError as problem:
+            data = data[problem.args[0] :]
+            if not data or self.phase == "deaf":
+                return
+            try:
+                self._parser.feed_data(data)
+            except _STOPS as next_problem:
+                problem = next_problem
+            else:
+                return
+        if isinstance(problem, httptools.HttpParserCallbackError):
+            if not isinstance(problem.__context__, _Refused):
+                raise problem
+        elif self.phase != "deaf":
             # Bytes after a request that asked to close are nobody's, and so are their mistakes.
-            if self.phase != "deaf":
-                self._parsed += self.refuse(400, f"The request is malformed: {problem}.")
-        return data[:0]
+            self._parsed += self.refuse(400, f"The request is malformed: {problem}.")
 
     def _decline_upgrade(self) -> None:
         request, _ = self._parsed[-1]
@@ -109,8 +116,9 @@ class RequestReader:
     def _start_message(self) -> None:
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
-        self._body: list[bytes] = []
-        self._body_bytes = 0
+        self._fragments: list[bytes] = []
+        self.body_bytes = 0
+        """Of the request that is not complete yet."""
         self._repeats = 0
 
     def _refuse_here(self, status: int, reason: str) -> None:
@@ -124,13 +132,10 @@ class RequestReader:
         self._url += fragment
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        name = name.lower()
         headers = self._headers
+        name = name.lower()
         if name in headers:
-            self._repeats += 1
-            if self._repeats > self._limits.headers_max:
-                self._refuse_too_many()
-            value = headers[name] + b"," + value
+            value = self._join_repeated(headers[name], value)
         headers[name] = value
 
     def on_headers_complete(self) -> None:
@@ -144,9 +149,11 @@ class RequestReader:
             self._check_head_bytes(headers)
         if b"host" not in headers and self._parser.get_http_version() == "1.1":
             self._refuse_here(400, "An HTTP/1.1 request needs a Host header.")
-        if _declares_body(headers):
-            if int(headers.get(b"content-length", b"0")) > limits.body_bytes_max:
+        if b"content-length" in headers:
+            if int(headers[b"content-length"]) > limits.body_bytes_max:
                 self._refuse_body()
+            self.phase = "body"
+        elif b"transfer-encoding" in headers:
             self.phase = "body"
         if b"expect" in headers:
             if headers[b"expect"].lower() != b"100-continue":
@@ -154,11 +161,10 @@ class RequestReader:
             self.continue_owed = self.phase == "body"
 
     def on_body(self, fragment: bytes) -> None:
-        self._body_bytes += len(fragment)
-        self.fresh_body_bytes += len(fragment)
-        if self._body_bytes > self._limits.body_bytes_max:
+        self.body_bytes += len(fragment)
+        if self.body_bytes > self._limits.body_bytes_max:
             self._refuse_body()
-        self._body.append(fragment)
+        self._fragments.append(fragment)
 
     def on_message_complete(self) -> None:
         parser = self._parser
@@ -166,20 +172,28 @@ class RequestReader:
         keep_alive = parser.should_keep_alive()
         if not keep_alive and parser.get_http_version() not in _VERSIONS:
             self._refuse_here(505, "This server speaks HTTP/1.1.")
-        path, query = _split_target(self._url)
-        body = self._body
-        request = Request(
-            _METHODS.get(method) or method.decode("ascii"),
-            path,
-            query,
-            self._head,
-            body[0] if len(body) == 1 else b"".join(body),
-            self._peer,
-        )
+        url, path, query = self._split_url
+        if self._url != url:
+            path, query = _split_target(self._url)
+            self._split_url = (self._url, path, query)
+        fragments = self._fragments
+        body = fragments[0] if len(fragments) == 1 else b"".join(fragments)
+        known = _METHODS.get(method) or method.decode("ascii")
+        request = Request(known, path, query, self._head, body, self._peer)
         self._parsed.append((request, keep_alive))
-        self._start_message()
+        self._url = b""
+        self._fragments = []
+        self.body_bytes = 0
+        if self._headers or self._repeats:
+            self._start_message()
         self.continue_owed = False
         self.phase = "idle" if keep_alive else "deaf"
+
+    def _join_repeated(self, values: bytes, value: bytes) -> bytes:
+        self._repeats += 1
+        if self._repeats > self._limits.headers_max:
+            self._refuse_too_many()
+        return values + b"," + value
 
     def _check_head_bytes(self, headers: dict[bytes, bytes]) -> None:
         """Exactly, where what was fed leaves it open."""

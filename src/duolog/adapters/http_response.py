@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from duolog.ports.http import Response
+from duolog.ports.http import HeaderLines, Response, header_lines
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -19,17 +19,20 @@ def refusal(status: int, reason: str) -> Response:
     return Response(status, _TEXT, f"{reason}\n".encode())
 
 
-def encode(response: Response, date_header: bytes, *, keep_alive: bool, is_head: bool) -> bytes:
+def encode(
+    response: Response, date_header: bytes, *, keep_alive: bool = True, is_head: bool = False
+) -> bytes:
     """`is_head`: the answer tells the length of the body and goes without it."""
-    status_line = _STATUS_LINES[response.status]
-    lines = b"".join([b"%b: %b\r\n" % header for header in response.headers])
-    # A line break that came in with a value would let a client write headers, or an answer.
-    count = len(response.headers)
-    assert lines.count(b"\n") == count, "a header holds a line break"
-    assert lines.count(b"\r") == count, "a header holds a line break"
-    end = b"\r\n" if keep_alive else b"Connection: close\r\n\r\n"
-    if response.status in _BODILESS:
-        return b"".join((status_line, date_header, lines, end))
-    length = b"Content-Length: %d\r\n" % len(response.body)
-    body = b"" if is_head else response.body
-    return b"".join((status_line, date_header, lines, length, end, body))
+    status, headers, body = response.status, response.headers, response.body
+    lines: bytes = headers if isinstance(headers, HeaderLines) else header_lines(headers)
+    if not keep_alive:
+        lines += b"Connection: close\r\n"
+    if status in _BODILESS:
+        return b"%b%b%b\r\n" % (_STATUS_LINES[status], date_header, lines)
+    return b"%b%b%bContent-Length: %d\r\n\r\n%b" % (
+        _STATUS_LINES[status],
+        date_header,
+        lines,
+        len(body),
+        b"" if is_head else body,
+    )

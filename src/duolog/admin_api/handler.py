@@ -1,10 +1,14 @@
 """Which path of the admin API is answered by which page."""
 
-from collections.abc import Callable
+from collections.abc import Coroutine
+from typing import Any
 
 from duolog.admin_api.answers import error_answer
 from duolog.admin_api.health import HealthPages
 from duolog.admin_api.metrics import MetricsPages
+from duolog.admin_api.queues import PREFIX as QUEUES
+from duolog.admin_api.queues import QueuePages
+from duolog.broker.queues.queues import Queues
 from duolog.observe.health import Health
 from duolog.observe.metrics import Metrics
 from duolog.ports.http import Request, Response
@@ -13,24 +17,34 @@ _METHODS = ("GET", "HEAD")
 _ALLOW = (b"Allow", b"GET, HEAD")
 
 
-def admin_handler(health: Health, metrics: Metrics) -> Callable[[Request], Response]:
-    """The handler to give to an HTTP server."""
-    health_pages = HealthPages(health)
-    metrics_pages = MetricsPages(metrics)
-    pages = {
-        "/livez": health_pages.alive,
-        "/readyz": health_pages.ready,
-        "/metrics": metrics_pages.aggregated,
-        "/metrics/detailed": metrics_pages.detailed,
-    }
+class AdminApi:
+    """The handler to give to an HTTP server. Answers about health before there is a broker."""
 
-    def handle(request: Request) -> Response:
-        page = pages.get(request.path)
-        if page is None:
-            return error_answer(404, f"there is nothing here; try one of {', '.join(pages)}")
-        if request.method not in _METHODS:
-            refused = error_answer(405, "this can only be read")
-            return Response(refused.status, (*refused.headers, _ALLOW), refused.body)
-        return page(request)
+    def __init__(self, health: Health, metrics: Metrics) -> None:
+        health_pages = HealthPages(health)
+        metrics_pages = MetricsPages(metrics)
+        self._pages = {
+            "/livez": health_pages.alive,
+            "/readyz": health_pages.ready,
+            "/metrics": metrics_pages.aggregated,
+            "/metrics/detailed": metrics_pages.detailed,
+        }
+        self._queues: QueuePages | None = None
 
-    return handle
+    def attach(self, queues: Queues) -> None:
+        """The queues are open."""
+        self._queues = QueuePages(queues)
+
+    def __call__(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
+        page = self._pages.get(request.path)
+        if page is not None:
+            if request.method not in _METHODS:
+                refused = error_answer(405, "this can only be read")
+                return Response(refused.status, (*refused.headers, _ALLOW), refused.body)
+            return page(request)
+        if request.path == QUEUES or request.path.startswith(QUEUES + "/"):
+            if self._queues is None:
+                return error_answer(503, "the node is starting")
+            return self._queues.answer(request)
+        known = ", ".join([*self._pages, QUEUES])
+        return error_answer(404, f"there is nothing here; try one of {known}")

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import random
 import resource
+import secrets
 import signal
 import uuid
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from duolog.adapters.disk import LocalDisk
 from duolog.adapters.http import HttpServer, serve_http
 from duolog.adapters.sqlite import SqliteStore
 from duolog.adapters.tcp import TcpListener, listen_tcp
-from duolog.admin_api.handler import admin_handler
+from duolog.admin_api.handler import AdminApi
 from duolog.app.data_directory import DataDirectory, Identity, StartRefused
 from duolog.app.gauges import register_gauges
 from duolog.app.ready_file import ready_file
@@ -30,6 +31,9 @@ from duolog.broker.groups.coordinator import GroupCoordinator
 from duolog.broker.groups.offset_store import TopicOffsetStore
 from duolog.broker.housekeeping import Housekeeping
 from duolog.broker.producer_ids import ProducerIds
+from duolog.broker.queues.catalog import QueueCatalog
+from duolog.broker.queues.queues import Queues
+from duolog.broker.queues.receipt_key import establish_receipt_key
 from duolog.broker.storage import DataMissing
 from duolog.config.address import Address
 from duolog.config.settings import Settings
@@ -39,7 +43,10 @@ from duolog.observe.health import Health
 from duolog.observe.logs import configure_logs, get_logger
 from duolog.observe.loop_lag import LoopLagProbe
 from duolog.observe.metrics import Metrics
+from duolog.ports.clock import Clock
+from duolog.ports.http import Handler
 from duolog.ports.metastore import StoreUnavailable
+from duolog.sqs_api.door import SqsDoor
 from duolog.wire.kafka.schema import preload
 
 __all__ = ["StartRefused", "run"]
@@ -63,7 +70,6 @@ def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
     """Serve until SIGTERM or SIGINT; the process's exit code. Raises StartRefused."""
     with ready_file(ready_path) as announce:
         configure_logs(settings.get("log.level"), settings.get("log.format"))
-        _warn_of_no_sqs(settings)
         _allow_many_files()
         directory = DataDirectory(Path(settings.get("data.dir")).absolute())
         directory.lock()
@@ -85,10 +91,11 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
     metrics, health = Metrics(), Health()
     health.set("start", False, "the node is starting")
     async with AsyncExitStack() as cleanup:
-        admin = await _serve_admin(settings, health, metrics)
+        admin_api = AdminApi(health, metrics)
+        admin = await _serve_http("admin.listen", settings, admin_api)
         cleanup.push_async_callback(admin.close, 1.0)
 
-        broker = await _start_broker(settings, directory, metrics, health, stopped, cleanup)
+        broker, queues = await _start_broker(settings, directory, metrics, health, stopped, cleanup)
         door = KafkaDoor(broker, metrics, lambda: random.randint(1, SESSION_ID_MAX))
         listener = _listen(settings, door)
         cleanup.callback(listener.abort_connections)
@@ -98,10 +105,16 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         cleanup.callback(listener.stop_accepting)
         door.start()
 
+        sqs = await _serve_http(
+            "sqs.listen", settings, _sqs_door(settings, queues, broker.clock, metrics)
+        )
+        cleanup.push_async_callback(sqs.close, 1.0)
+        admin_api.attach(queues)
+
         housekeeping = Housekeeping(broker)
         register_gauges(metrics, broker, housekeeping, listener)
         duties = asyncio.create_task(housekeeping.run())
-        for task in (duties, broker.catalog.follower.task):
+        for task in (duties, broker.catalog.follower.task, queues.catalog.follower.task):
             assert task is not None
             task.add_done_callback(partial(_stop_on_failure, stopped))
         cleanup.callback(duties.cancel)
@@ -115,6 +128,7 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         health.set("start", True)
         addresses = {
             "kafka": str(Address(*listener.address)),
+            "sqs": str(Address(*sqs.address)),
             "admin": str(Address(*admin.address)),
         }
         log.info("serving", **addresses, partitions=broker.partition_count)
@@ -133,7 +147,7 @@ async def _start_broker(
     health: Health,
     stopped: asyncio.Future[int],
     cleanup: AsyncExitStack,
-) -> Broker:
+) -> tuple[Broker, Queues]:
     clock = SystemClock()
     disk = LocalDisk(str(directory.path))
     cleanup.callback(disk.close)
@@ -172,6 +186,18 @@ async def _start_broker(
     broker.groups = GroupCoordinator(
         clock, TopicOffsetStore(broker, group_settings), group_settings
     )
+    queues = Queues(
+        broker,
+        store,
+        QueueCatalog(
+            store,
+            new_id=uuid.uuid4,
+            region=settings.text("sqs.region"),
+            account=settings.text("sqs.account.id"),
+            hold_ms=settings.integer("sqs.deleted.queue.seconds") * 1000,
+        ),
+        receipt_key=await establish_receipt_key(store, secrets.token_bytes),
+    )
     try:
         await broker.start()
     except StoreUnavailable as error:
@@ -188,7 +214,9 @@ async def _start_broker(
         ) from error
     cleanup.push_async_callback(broker.stop)
     await broker.groups.start(broker.catalog.topics)
-    return broker
+    await queues.start()
+    cleanup.push_async_callback(queues.stop)
+    return broker, queues
 
 
 def _unusable_metadata(directory: DataDirectory, error: StoreUnavailable) -> StartRefused:
@@ -224,13 +252,26 @@ def _listen(settings: Settings, door: KafkaDoor) -> TcpListener:
         raise _cannot_bind("kafka.listen", address, error) from error
 
 
-async def _serve_admin(settings: Settings, health: Health, metrics: Metrics) -> HttpServer:
-    address = settings.address("admin.listen")
+async def _serve_http(name: str, settings: Settings, handler: Handler) -> HttpServer:
+    address = settings.address(name)
     assert address is not None
     try:
-        return await serve_http(admin_handler(health, metrics), *address)
+        return await serve_http(handler, *address)
     except OSError as error:
-        raise _cannot_bind("admin.listen", address, error) from error
+        raise _cannot_bind(name, address, error) from error
+
+
+def _sqs_door(settings: Settings, queues: Queues, clock: Clock, metrics: Metrics) -> SqsDoor:
+    credentials = dict(pair.split(":", 1) for pair in settings.get("sqs.credentials"))
+    return SqsDoor(
+        queues,
+        clock,
+        metrics,
+        account_id=settings.text("sqs.account.id"),
+        region=settings.text("sqs.region"),
+        credentials=credentials,
+        first_request_id=uuid.uuid4(),
+    )
 
 
 def _cannot_bind(name: str, address: Address, error: OSError) -> StartRefused:
@@ -249,13 +290,6 @@ def _advertised(settings: Settings, listener: TcpListener) -> tuple[str, int]:
         assert listening is not None
         return listening.host, port
     return advertised.host, advertised.port or port
-
-
-def _warn_of_no_sqs(settings: Settings) -> None:
-    """Who asks for SQS must not believe to have it; the default is no such wish."""
-    address = settings.address("sqs.listen")
-    if address is not None and settings.source("sqs.listen") != "default":
-        log.warning("this release has no SQS door: sqs.listen is ignored", address=str(address))
 
 
 def _allow_many_files() -> None:

@@ -6,9 +6,8 @@ returns after the listeners have acted on it: what was created can be used at on
 """
 
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import TypeVar
 
 from duolog.broker.catalog_entries import (
     PartitionState,
@@ -21,7 +20,8 @@ from duolog.broker.catalog_entries import (
 )
 from duolog.broker.catalog_follower import CatalogFollower, CatalogListener
 from duolog.broker.catalog_view import CatalogView
-from duolog.config.topic import canonical_overrides, parse_topic_config
+from duolog.broker.store_follower import asked
+from duolog.config.topic import TopicConfig, canonical_overrides, parse_topic_config
 from duolog.model.errors import (
     InvalidPartitions,
     InvalidTopic,
@@ -39,7 +39,6 @@ from duolog.ports.metastore import (
     Delete,
     MetaStore,
     Put,
-    StoreUnavailable,
 )
 
 __all__ = ["Catalog", "CatalogListener", "PartitionState", "Topic"]
@@ -49,7 +48,6 @@ FIRST_LEADER_EPOCH = 0
 _ATTEMPTS_MAX = 16
 """How often a change is tried again when others change the same topic meanwhile."""
 
-T = TypeVar("T")
 ConfigEdit = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
@@ -69,6 +67,12 @@ class Catalog:
         """What the node's operator has set for topics that say nothing themselves."""
         self.check_room: Callable[[int], None] = lambda partitions: None
         """Refuses so many new partitions, where they could not be held."""
+        self.check_delete: Callable[[str], None] = lambda name: None
+        """Refuses the deletion of a topic that something depends on."""
+        self.check_growth: Callable[[str], None] = lambda name: None
+        """Refuses more partitions for a topic whose number of them something depends on."""
+        self.check_config: Callable[[str, TopicConfig], None] = lambda name, config: None
+        """Refuses a configuration with which a topic would lose what something depends on."""
         self._view = CatalogView(self.topic_defaults)
         self.follower = CatalogFollower(store, self._view)
 
@@ -120,7 +124,7 @@ class Catalog:
         self.check_room(partitions)
         key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
-            entry = await _asked(self._store.get(key))
+            entry = await asked(self._store.get(key))
             if entry is not None:
                 raise _taken(name, stored_name(entry.value))
             new_id = topic_id or self._new_id()
@@ -136,6 +140,7 @@ class Catalog:
         key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
             topic = self.get(name)
+            self.check_delete(name)
             compare = Compare(key, topic.mod_revision)
             if await self._commit(compare, [Delete(key)]):
                 await self._remove(
@@ -157,6 +162,7 @@ class Catalog:
                 raise InvalidPartitions(
                     f"topic '{name}' has {topic.partitions} partitions, and {total} is not more"
                 )
+            self.check_growth(name)
             self.check_room(total - topic.partitions)
             if validate_only:
                 return topic
@@ -179,7 +185,7 @@ class Catalog:
         for _ in range(_ATTEMPTS_MAX):
             topic = self.get(name)
             overrides = canonical_overrides(edit(topic.overrides))
-            parse_topic_config(overrides, self.topic_defaults)
+            self.check_config(name, parse_topic_config(overrides, self.topic_defaults))
             if validate_only or overrides == topic.overrides:
                 return topic
             value = encode_topic(name, topic.id, topic.partitions, overrides)
@@ -208,7 +214,7 @@ class Catalog:
         """
         pending = iter(operations)
         while chunk := list(islice(pending, OPERATIONS_MAX)):
-            result = await _asked(self._store.transact([topic_is], chunk))
+            result = await asked(self._store.transact([topic_is], chunk))
             if not result.committed:
                 return False
             await self.follower.until(result.revision)
@@ -217,22 +223,14 @@ class Catalog:
     async def _remove(self, keys: Sequence[str]) -> None:
         for first in range(0, len(keys), OPERATIONS_MAX):
             operations = [Delete(key) for key in keys[first : first + OPERATIONS_MAX]]
-            await _asked(self._store.transact([], operations))
+            await asked(self._store.transact([], operations))
 
     async def _catch_up(self, name: str) -> None:
         """Wait for the change of the topic that has just outrun ours."""
-        entry = await _asked(self._store.get(topic_key(name)))
+        entry = await asked(self._store.get(topic_key(name)))
         if entry is None:
             raise UnknownTopicOrPartition(f"there is no topic '{name}'")
         await self.follower.until(entry.mod_revision)
-
-
-async def _asked(answer: Awaitable[T]) -> T:
-    """The store's answer. Without one, whether a change happened stays unknown."""
-    try:
-        return await answer
-    except StoreUnavailable as error:
-        raise RequestTimedOut(f"the metadata store does not answer: {error}") from error
 
 
 def _check_partition_count(count: int) -> None:

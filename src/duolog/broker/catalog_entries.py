@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import msgspec
 
 from duolog.config.topic import TopicConfig, parse_topic_config
-from duolog.model.names import is_internal
+from duolog.model.names import fold, is_internal
 from duolog.ports.metastore import Entry
 
 CATALOG_PREFIX = "catalog/"
@@ -57,20 +57,8 @@ _state_decoder = msgspec.json.Decoder(PartitionState)
 
 
 def topic_key(name: str) -> str:
-    """Names that differ only in '.' and '_' share a key, so the store itself lets only one in.
-
-    Kafka refuses such pairs because metric names fold the two characters into one.
-    """
-    return TOPICS_PREFIX + _folded(name)
-
-
-def is_reserved(name: str) -> bool:
-    """Whether the name is an internal topic's, or would take its key away from it."""
-    return is_internal(_folded(name))
-
-
-def _folded(name: str) -> str:
-    return name.replace(".", "_")
+    """Colliding names share a key, so the store itself lets only one of them in."""
+    return TOPICS_PREFIX + fold(name)
 
 
 def is_topic_key(key: str) -> bool:

@@ -15,8 +15,9 @@ from duolog.broker.catalog_entries import (
     decode_topic,
     is_topic_key,
     parse_partition_key,
+    partition_key,
 )
-from duolog.ports.metastore import Change, ChangeSet, Snapshot
+from duolog.ports.metastore import Change, ChangeSet
 
 TopicChange = tuple[Topic | None, Topic | None]
 """Before and after: (None, new) was created, (old, None) was deleted."""
@@ -29,7 +30,6 @@ class CatalogView:
         self._names_by_id: dict[uuid.UUID, str] = {}
         self._names_by_key: dict[str, str] = {}
         self._states: dict[uuid.UUID, dict[int, PartitionState]] = {}
-        self._mod_revisions: dict[str, int] = {}
         self.topics: Mapping[str, Topic] = MappingProxyType(self._topics)
 
     def by_id(self, topic_id: uuid.UUID) -> Topic | None:
@@ -39,25 +39,10 @@ class CatalogView:
     def state(self, topic_id: uuid.UUID, index: int) -> PartitionState | None:
         return self._states.get(topic_id, {}).get(index)
 
-    def difference(self, snapshot: Snapshot) -> ChangeSet:
-        """What leads from this view to the snapshot, as if it had been one transaction."""
-        changes = [
-            Change(entry.key, entry)
-            for entry in snapshot.entries
-            if self._mod_revisions.get(entry.key) != entry.mod_revision
-        ]
-        present = {entry.key for entry in snapshot.entries}
-        changes += [Change(key, None) for key in self._mod_revisions if key not in present]
-        return ChangeSet(snapshot.revision, tuple(changes))
-
     def replay(self, changes: ChangeSet) -> list[TopicChange]:
         """Take in partition states; return the topics' changes, each still to be published."""
         topic_changes: list[TopicChange] = []
         for change in changes.changes:
-            if change.entry is None:
-                self._mod_revisions.pop(change.key, None)
-            else:
-                self._mod_revisions[change.key] = change.entry.mod_revision
             if is_topic_key(change.key):
                 topic_changes += self._replay_topic(change)
             else:
@@ -99,7 +84,8 @@ class CatalogView:
     def orphans(self) -> list[str]:
         """Keys of partition states whose topic is not there."""
         return [
-            key
-            for key in self._mod_revisions
-            if not is_topic_key(key) and parse_partition_key(key)[0] not in self._names_by_id
+            partition_key(topic_id, index)
+            for topic_id, states in self._states.items()
+            if topic_id not in self._names_by_id
+            for index in states
         ]

@@ -2,9 +2,22 @@
 
 from collections.abc import Mapping
 
-_DOORS = {"kafka": "Kafka", "admin": "health and metrics"}
+_DOORS = {"kafka": "Kafka", "sqs": "SQS", "admin": "health and metrics"}
 
 _EXAMPLES = {
+    "boto3": """\
+import boto3
+sqs = boto3.client("sqs", endpoint_url="http://{sqs}", region_name="us-east-1",
+                   aws_access_key_id="any", aws_secret_access_key="any")
+url = sqs.create_queue(QueueName="greetings")["QueueUrl"]
+sqs.send_message(QueueUrl=url, MessageBody="hello")
+""",
+    "aws": """\
+export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION=us-east-1
+alias sqs='aws --endpoint-url http://{sqs} sqs'
+sqs create-queue --queue-name greetings
+sqs receive-message --queue-url http://{sqs}/000000000000/greetings --wait-time-seconds 5
+""",
     "kcat": """\
 echo hello | kcat -b {kafka} -P -t greetings
 kcat -b {kafka} -C -t greetings -o beginning -e

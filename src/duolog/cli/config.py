@@ -19,7 +19,7 @@ def show(
     rows = [
         {
             "name": name,
-            "value": settings.text(name),
+            "value": settings.shown(name),
             "unit": setting.unit,
             "source": settings.source(name),
             "default": setting.default_text,

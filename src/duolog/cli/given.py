@@ -3,13 +3,14 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from duolog.cli.failures import ExitCode, fail
+from duolog.cli.failures import ExitCode, Failure, fail
 
 if TYPE_CHECKING:
+    from duolog.config.address import Address
     from duolog.config.settings import Settings
 
 ConfigOption = Annotated[
@@ -19,6 +20,26 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Any setting; may be repeated."),
 ]
+KafkaOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="The node's Kafka door; also DUOLOG_KAFKA_LISTEN or --config."
+    ),
+]
+SqsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="The node's SQS door; also DUOLOG_SQS_LISTEN or --config."
+    ),
+]
+AdminOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="The node's admin API; also DUOLOG_ADMIN_LISTEN or --config."
+    ),
+]
+
+Door = Literal["kafka", "sqs", "admin"]
 
 _ADVICE = "Run `duolog config reference` to see every setting and what it accepts."
 
@@ -42,3 +63,34 @@ def load_settings(
         fail(str(problem), ExitCode.USAGE)
     except SettingError as problem:
         fail(f"{problem} {_ADVICE}", ExitCode.USAGE)
+
+
+def door_address(door: Door, given: str | None, file: Path | None) -> "Address":
+    """Where to find a node's door: what the node itself would be told, as seen from outside."""
+    settings = load_settings({f"{door}.listen": given}, None, file)
+    address = settings.address(f"{door}.listen")
+    if address is None:
+        fail(f"The settings close the {door} door. Name it with --{door}.", ExitCode.USAGE)
+    if given is None and door == "kafka":
+        advertised = settings.address("kafka.advertised")
+        if advertised is not None:
+            address = advertised._replace(port=advertised.port or address.port)
+    if address.is_wildcard:
+        # A node that listens everywhere listens here, too.
+        address = address._replace(host="::1" if ":" in address.host else "127.0.0.1")
+    return address
+
+
+def parse_pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
+    """`name=value` of an option that may be repeated."""
+    pairs = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise Failure(
+                f"{option} was given '{text}', which is not of the form name=value."
+                f" For example: {option} colour=blue.",
+                ExitCode.USAGE,
+            )
+        pairs[name] = value
+    return pairs

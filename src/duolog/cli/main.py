@@ -5,11 +5,13 @@ from typing import Annotated
 import typer
 
 from duolog.cli import config
+from duolog.cli.nouns import WithNouns
 from duolog.cli.output import Format, FormatOption, print_rows
 from duolog.cli.serve import serve
 
 app = typer.Typer(
     name="duolog",
+    cls=WithNouns,
     help="A message queue on one node, for Apache Kafka clients; SQS and clusters are to come.",
     no_args_is_help=True,
     add_completion=False,

@@ -18,10 +18,11 @@ def serve(
         str | None, typer.Option(metavar="HOST:PORT", help="Where Kafka clients connect.")
     ] = None,
     sqs: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Not served yet; warns.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Where SQS clients connect.")
     ] = None,
     admin: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Health and metrics.")
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Health, metrics and queues for operators."),
     ] = None,
     config: ConfigOption = None,
     assignments: SetOption = None,

@@ -1,9 +1,12 @@
 """What a node can be told when it starts, in the order of the reference page."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 from duolog.config.address import Address
+from duolog.config.credential import is_credential
+from duolog.config.push_target import is_push_target
 from duolog.config.setting import Kind, Setting, Value
 from duolog.config.topic import TOPIC_SETTINGS
 from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
@@ -32,6 +35,18 @@ def _count(
     name: str, default: int, doc: str, *, least: int = 1, most: int | None = None
 ) -> Setting:
     return _setting(name, "int", default, doc, least=least, most=most)
+
+
+def _seconds(name: str, default: int, doc: str) -> Setting:
+    return _setting(name, "int", default, doc, unit="seconds", least=0)
+
+
+def _is_account_id(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{12}", text) is not None
+
+
+def _is_region(text: str) -> bool:
+    return re.fullmatch(r"[a-z0-9-]{1,64}", text) is not None
 
 
 NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
@@ -73,9 +88,7 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "sqs.listen",
             "address",
             Address("127.0.0.1", 9324),
-            "Not served yet: this release has no SQS door. Nothing is opened here; setting it is"
-            " answered with a warning on start.",
-            optional=True,
+            "Where SQS clients connect, over HTTP. Port 0 takes a free one.",
         ),
         _setting(
             "admin.listen",
@@ -98,6 +111,64 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "Whether a topic is made when a client that allows it first asks for it.",
         ),
         _setting("delete.topic.enable", "bool", True, "Whether topics may be deleted."),
+    ),
+    "Queues": (
+        _setting(
+            "sqs.account.id",
+            "text",
+            "000000000000",
+            "Account in the URLs and ARNs of queues.",
+            form="twelve digits",
+            fits=_is_account_id,
+        ),
+        _setting(
+            "sqs.region",
+            "text",
+            "us-east-1",
+            "Region in the ARNs of queues; clients sign their requests for it.",
+            form="lower-case letters, digits and hyphens",
+            fits=_is_region,
+        ),
+        _setting(
+            "sqs.credentials",
+            "list",
+            (),
+            "Access keys of SQS clients and their secrets. When empty, every signature is accepted"
+            " and clients must be on this machine. Better given by the environment or a file than"
+            " by a flag, which other users of the machine can see.",
+            form="KEY:SECRET pairs",
+            fits=is_credential,
+            secret=True,
+        ),
+        _seconds(
+            "sqs.deleted.queue.seconds",
+            60,
+            "How long after a queue was deleted none of its name can be created.",
+        ),
+        _seconds("sqs.purge.interval.seconds", 60, "How long between two purges of a queue."),
+        _count(
+            "queue.partitions",
+            1,
+            "Partitions of a new standard queue.",
+            most=PARTITIONS_PER_TOPIC_MAX,
+        ),
+        _count(
+            "queue.fifo.partitions",
+            4,
+            "Partitions of a new high-throughput FIFO queue; any other FIFO queue has one.",
+            most=PARTITIONS_PER_TOPIC_MAX,
+        ),
+        _setting(
+            "push.allow",
+            "list",
+            (),
+            "Where queues may push messages to; everywhere else is refused, so that nobody makes"
+            " this node send requests into a network that they cannot reach themselves. Without a"
+            " port, every port. A network such as 10.0.0.0/8 allows the addresses in it, and host"
+            " names that resolve to them.",
+            form="host, host:port, network or network:port",
+            fits=is_push_target,
+        ),
     ),
     "Connections": (
         _bytes(

@@ -1,8 +1,9 @@
-"""The reference page of settings, generated from their declarations as docs/settings.md."""
+"""The reference page of settings and attributes, generated as docs/settings.md."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from duolog.config.node import NODE_GROUPS
+from duolog.config.queue_attributes import QUEUE_ATTRIBUTES
 from duolog.config.setting import Setting
 
 _INTRODUCTION = """\
@@ -37,6 +38,16 @@ Apache Kafka that have no meaning here: they are refused rather than ignored.
 """
 
 
+_QUEUE_ATTRIBUTES = """\
+## Attributes of queues
+
+These are not settings of the node: they are given to CreateQueue and SetQueueAttributes, for
+one queue each. Those that begin with `duolog:` are our own; the others have the names, bounds
+and, but for encryption, defaults of Amazon SQS. An empty text unsets an attribute that may be
+empty.
+"""
+
+
 def reference_page() -> str:
     """The whole page as Markdown."""
     return "\n".join([_INTRODUCTION, *_sections()])
@@ -45,10 +56,16 @@ def reference_page() -> str:
 def _sections() -> Iterator[str]:
     for title, settings in NODE_GROUPS.items():
         yield f"## {title}\n"
-        yield "| setting | default | accepts | what it does |"
-        yield "|---|---|---|---|"
-        yield from (_row(setting) for setting in settings)
-        yield ""
+        yield from _table("setting", settings)
+    yield _QUEUE_ATTRIBUTES
+    yield from _table("attribute", QUEUE_ATTRIBUTES.values())
+
+
+def _table(noun: str, settings: Iterable[Setting]) -> Iterator[str]:
+    yield f"| {noun} | default | accepts | what it does |"
+    yield "|---|---|---|---|"
+    yield from (_row(setting) for setting in settings)
+    yield ""
 
 
 def _row(setting: Setting) -> str:

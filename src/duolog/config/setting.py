@@ -1,12 +1,13 @@
 """One setting: what it is called, what it accepts, and what it means.
 
-Topic settings (topic.py) and node settings (node.py) are made of these; the reference page,
-`duolog config show` and the Kafka door's DescribeConfigs read them.
+Topic settings (topic.py), queue attributes (queue_attributes.py) and node settings (node.py)
+are made of these; the reference page, `duolog config show` and the Kafka door's
+DescribeConfigs read them.
 """
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -38,10 +39,16 @@ class Setting:
     """Without one, the largest number that the kind holds."""
     choices: tuple[str, ...] = ()
     """For text the values that are accepted, for a list the items."""
+    form: str = ""
+    """What a text, or each item of a list, has to be where there are no choices."""
+    fits: Callable[[str], bool] | None = None
+    """Decides whether a text, or an item of a list, has that form."""
     optional: bool = False
     """Whether an empty text is accepted, and means none."""
+    secret: bool = False
+    """Whether the value is never shown to anybody."""
     field: str = ""
-    """The attribute of TopicConfig that holds it, where there is exactly one."""
+    """The attribute of TopicConfig or QueueConfig that holds it, where there is exactly one."""
     only: str = ""
     """Why no value but the default is accepted; empty where others are."""
 
@@ -57,6 +64,9 @@ class Setting:
         """What a value must be, to follow the words "must be"."""
         if self.only:
             return f"'{self.default_text}': {self.only}"
+        return f"{self._one_of()}, or empty" if self.optional else self._one_of()
+
+    def _one_of(self) -> str:
         match self.kind:
             case "bool":
                 return "true or false"
@@ -65,13 +75,14 @@ class Setting:
             case "double":
                 return f"a number {self._bounds()}"
             case "list":
-                return f"a comma-separated list of {', '.join(self.choices)}"
+                items = f"a comma-separated list of {', '.join(self.choices) or self.form}"
+                return items if self.choices else f"{items}, or empty"
             case "address":
-                return "host:port, or empty" if self.optional else "host:port"
+                return "host:port"
             case "path":
                 return "a path"
             case "text":
-                return f"one of {', '.join(self.choices)}" if self.choices else "text"
+                return f"one of {', '.join(self.choices)}" if self.choices else self.form or "text"
 
     def parse(self, text: str) -> Value:
         """The value that a text stands for. Raises ValueError with what it must be instead."""
@@ -114,6 +125,8 @@ class Setting:
         return str(value)
 
     def _convert(self, text: str) -> Value:
+        if self.optional and not text:
+            return None
         match self.kind:
             case "bool":
                 if text.lower() not in ("true", "false"):
@@ -128,21 +141,28 @@ class Setting:
             case "list":
                 return self._items(text)
             case "address":
-                return None if self.optional and not text else parse_address(text)
+                return parse_address(text)
             case "path":
                 if not text:
                     raise ValueError(text)
                 return text
             case "text":
-                if self.choices and text not in self.choices:
+                if not self._has_form(text):
                     raise ValueError(text)
                 return text
 
     def _items(self, text: str) -> tuple[str, ...]:
+        if not text and not self.choices:
+            return ()
         items = tuple(item.strip() for item in text.split(","))
-        if any(item not in self.choices for item in items) or len(set(items)) < len(items):
+        if not all(map(self._has_form, items)) or len(set(items)) < len(items):
             raise ValueError(text)
         return items
+
+    def _has_form(self, text: str) -> bool:
+        if self.choices:
+            return text in self.choices
+        return self.fits is None or self.fits(text)
 
     def _within_bounds(self, number: Number) -> Number:
         least, most = self._range()
@@ -163,7 +183,8 @@ class Setting:
         return f"of at least {least}" if self.most is None else f"from {least} to {most}"
 
     def _unfit(self, text: str) -> ValueError:
-        return ValueError(f"is '{text}' but must be {self.accepts}")
+        shown = "not shown here" if self.secret else f"'{text}'"
+        return ValueError(f"is {shown} but must be {self.accepts}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from duolog.config.address import Address
+from duolog.config.credential import parse_credential
 from duolog.config.node import NODE_SETTINGS, TOPIC_PREFIX
 from duolog.config.setting import Setting, Value, nearest
 from duolog.config.topic import parse_topic_config
@@ -20,6 +21,9 @@ from duolog.model.errors import InvalidConfig
 Source = Literal["flag", "environment", "file", "default"]
 
 ENVIRONMENT_PREFIX = "DUOLOG_"
+
+SECRET = "(secret)"
+"""Shown in the place of a value that nobody should see."""
 
 # Kubernetes sets these in every pod beside a Service called "duolog"; they are not ours.
 _FOREIGN_VARIABLES = ("DUOLOG_SERVICE_", "DUOLOG_PORT")
@@ -85,6 +89,11 @@ class Settings:
         """The value as one would write it."""
         return NODE_SETTINGS[name].to_text(self.get(name))
 
+    def shown(self, name: str) -> str:
+        """The value for people to see: of a secret, only whether there is one."""
+        text = self.text(name)
+        return SECRET if text and NODE_SETTINGS[name].secret else text
+
     def integer(self, name: str) -> int:
         value = self.get(name)
         assert isinstance(value, int), name
@@ -123,6 +132,9 @@ class Settings:
                 f"{shortest} is {self.text(shortest)} but must not exceed {longest},"
                 f" which is {self.text(longest)}."
             )
+        keys = [parse_credential(pair).key for pair in self.get("sqs.credentials")]
+        if len(set(keys)) < len(keys):
+            raise SettingError("sqs.credentials gives one key two secrets.")
         try:
             parse_topic_config(self.topic_defaults())
         except InvalidConfig as problem:

@@ -109,12 +109,14 @@ def _node_values(shown_as: str, name: str, settings: Settings) -> list[dict[str,
     return values
 
 
-def _shown(setting: Setting, text: str) -> str:
+def _shown(setting: Setting, text: str) -> str | None:
     """A path is shown from the root on: whoever asks does not know where the node was started."""
+    if setting.secret:
+        return None
     return str(Path(text).absolute()) if setting.kind == "path" else text
 
 
-def _value(name: str, text: str, source: Source) -> dict[str, Any]:
+def _value(name: str, text: str | None, source: Source) -> dict[str, Any]:
     return {"name": name, "value": text, "source": int(source)}
 
 
@@ -127,7 +129,7 @@ def _entry(
         "value": values[0]["value"],
         "read_only": read_only,
         "config_source": values[0]["source"],
-        "is_sensitive": False,
+        "is_sensitive": setting.secret,
         "synonyms": values,
         "config_type": _TYPES[setting.kind],
         "documentation": setting.doc,

@@ -3,6 +3,9 @@
 TOPIC_NAME_CHARS_MAX = 249
 """As Kafka: the directory `<name>-<partition>` must stay below 255 bytes."""
 
+QUEUE_NAME_CHARS_MAX = 80
+"""As SQS, with the suffix of a FIFO queue."""
+
 PARTITIONS_PER_TOPIC_MAX = 10_000
 
 PRODUCER_BATCHES_REMEMBERED = 5

@@ -1,15 +1,33 @@
-"""Which names a topic may have, and which are the system's own."""
+"""Which names topics and queues may have, and which are the system's own."""
 
 import re
 
 from duolog.model.errors import InvalidTopic
-from duolog.model.limits import TOPIC_NAME_CHARS_MAX
+from duolog.model.limits import QUEUE_NAME_CHARS_MAX, TOPIC_NAME_CHARS_MAX
+from duolog.model.queue_errors import InvalidParameterValue
 
 OFFSETS_TOPIC = "__consumer_offsets"
 INTERNAL_TOPICS = frozenset((OFFSETS_TOPIC, "__transaction_state", "__share_group_state"))
-"""As in Kafka. Other names that begin with "__" are the users' own."""
+"""As in Kafka. Other names that begin with "__" are the users' own, but for the next."""
+
+QUEUE_STATE_PREFIX = "__queue."
+"""Before a queue's name, it is the topic of the changes of that queue's delivery state."""
+
+FIFO_SUFFIX = ".fifo"
+
+STANDARD_NAME_RULE = (
+    "Can only include alphanumeric characters, hyphens, or underscores. 1 to"
+    f" {QUEUE_NAME_CHARS_MAX} in length"
+)
+FIFO_NAME_RULE = (
+    "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores,"
+    f" must end with {FIFO_SUFFIX} suffix and be 1 to {QUEUE_NAME_CHARS_MAX} in length."
+)
+"""Both as SQS says it."""
 
 _LEGAL_TOPIC = re.compile(r"[A-Za-z0-9._-]+\Z")
+_LEGAL_QUEUE = re.compile(r"[A-Za-z0-9_-]+(?:\.fifo)?\Z")
+_QUEUE_ARN = re.compile(r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:([A-Za-z0-9_-]+(?:\.fifo)?)\Z")
 
 
 def check_topic_name(name: str) -> None:
@@ -24,5 +42,48 @@ def check_topic_name(name: str) -> None:
         raise InvalidTopic("a topic name holds only letters, digits, '.', '_' and '-'")
 
 
+def check_queue_name(name: str) -> None:
+    """Refuse a name that SQS refuses, and those that the system keeps for itself."""
+    if len(name) > QUEUE_NAME_CHARS_MAX or not _LEGAL_QUEUE.match(name):
+        raise InvalidParameterValue(FIFO_NAME_RULE if is_fifo(name) else STANDARD_NAME_RULE)
+    if is_reserved(name):
+        raise InvalidParameterValue(f"The name {name} is one that the system itself uses.")
+
+
+def is_fifo(queue: str) -> bool:
+    return queue.endswith(FIFO_SUFFIX)
+
+
+def queue_state_topic(queue: str) -> str:
+    return QUEUE_STATE_PREFIX + queue
+
+
 def is_internal(topic: str) -> bool:
-    return topic in INTERNAL_TOPICS
+    return topic in INTERNAL_TOPICS or topic.startswith(QUEUE_STATE_PREFIX)
+
+
+def is_reserved(name: str) -> bool:
+    """Whether the name is an internal topic's, or would take its place in the catalog."""
+    folded = fold(name)
+    return folded in INTERNAL_TOPICS or folded.startswith(fold(QUEUE_STATE_PREFIX))
+
+
+def fold(name: str) -> str:
+    """What is the same for names that differ only in '.' and '_', of which one may exist.
+
+    Kafka refuses such pairs of topics because metric names fold the two characters into one;
+    a queue is a topic, so the same holds for queues.
+    """
+    return name.replace(".", "_")
+
+
+def queue_arn(queue: str, region: str, account: str) -> str:
+    return f"arn:aws:sqs:{region}:{account}:{queue}"
+
+
+def parse_queue_arn(arn: str) -> str:
+    """The name of the queue that an ARN stands for."""
+    match = _QUEUE_ARN.match(arn)
+    if match is None:
+        raise InvalidParameterValue(f"{arn} is not the ARN of a queue.")
+    return match[1]

@@ -19,16 +19,71 @@ class Request:
     """host:port of the other side."""
 
 
+class HeaderLines(bytes):
+    """Headers as they are sent, each ended by a line break: made once, for many answers."""
+
+
+def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> HeaderLines:
+    lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+    # A line break that came in with a value would let a client write headers, or an answer.
+    count = len(headers)
+    assert lines.count(b"\n") == lines.count(b"\r") == count, "a header holds a line break"
+    return HeaderLines(lines)
+
+
 @dataclass(slots=True)
 class Response:
     status: int
-    headers: Sequence[tuple[bytes, bytes]]
+    headers: Sequence[tuple[bytes, bytes]] | HeaderLines
     """Without Content-Length, Connection and Date, which the server adds."""
     body: bytes
 
 
-Handler = Callable[[Request], Response | Coroutine[Any, Any, Response]]
-"""Answers at once or, where it has to wait, as a coroutine.
+class Deferred:
+    """An answer that comes later, without a task. Complete on return, it costs as a Response.
+
+    A handler returns it and whoever finds the answer completes it, from the event loop's thread.
+    """
+
+    __slots__ = ("_is_abandoned", "_taker", "on_abandoned", "response")
+
+    def __init__(self) -> None:
+        self.response: Response | None = None
+        self.on_abandoned: Callable[[], None] | None = None
+        """Called, once, when the client goes before it is answered."""
+        self._taker: Callable[[Response], None] | None = None
+        self._is_abandoned = False
+
+    def complete(self, response: Response) -> None:
+        """At most once; nobody hears it after the client has gone."""
+        if self._is_abandoned:
+            return
+        assert self.response is None, "a request has one answer"
+        self.response = response
+        # Whoever is told of the abandonment often completes this too: a cycle, which would keep
+        # the answer until the garbage collector finds it.
+        pass
+        if self._taker is not None:
+            self._taker(response)
+
+    # Called by the server.
+
+    def hand_to(self, taker: Callable[[Response], None]) -> None:
+        """The response, which is not there yet, goes to `taker`, from within `complete`."""
+        assert self.response is None
+        self._taker = taker
+
+    def abandon(self) -> None:
+        """The client has gone. Without effect when it was answered before."""
+        if self.response is None and not self._is_abandoned:
+            self._is_abandoned = True
+            on_abandoned, self.on_abandoned = self.on_abandoned, None
+            if on_abandoned is not None:
+                on_abandoned()
+
+
+Handler = Callable[[Request], Response | Deferred | Coroutine[Any, Any, Response]]
+"""Answers at once or, where it has to wait, by a Deferred or as a coroutine.
 
 The coroutine is cancelled when the client goes away before it is done.
 """

@@ -73,22 +73,19 @@ def build_batch(
     else:
         attributes |= LOG_APPEND_TIME_BIT
         max_timestamp = append_time_ms
-    header = BatchHeader(
-        base_offset=base_offset,
-        batch_length=0,
-        leader_epoch=leader_epoch,
-        magic=MAGIC,
-        crc=0,
-        attributes=attributes,
-        last_offset_delta=last_offset_delta,
-        base_timestamp=base_timestamp,
-        max_timestamp=max_timestamp,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        record_count=len(records),
+    return _assemble(
+        body,
+        base_offset,
+        leader_epoch,
+        attributes,
+        last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        len(records),
     )
-    return _assemble(header, body)
 
 
 def rebuild_batch(
@@ -113,36 +110,74 @@ def rebuild_batch(
     max_timestamp = original.max_timestamp
     if encoded and not original.uses_log_append_time:
         max_timestamp = max(_timestamp(record, base_timestamp) for record in encoded)
-    header = original._replace(
-        attributes=attributes,
-        base_timestamp=base_timestamp,
-        max_timestamp=max_timestamp,
-        record_count=len(encoded),
+    return _assemble(
+        b"".join(encoded),
+        original.base_offset,
+        original.leader_epoch,
+        attributes,
+        original.last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        original.producer_id,
+        original.producer_epoch,
+        original.base_sequence,
+        len(encoded),
     )
-    return _assemble(header, b"".join(encoded))
 
 
-def _assemble(header: BatchHeader, body: Buffer) -> bytearray:
-    """Header and compressed body as one sealed batch; its length and checksum are set here."""
+def _assemble(
+    body: Buffer,
+    base_offset: int,
+    leader_epoch: int,
+    attributes: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    record_count: int,
+) -> bytearray:
+    """Header and compressed body as one sealed batch."""
     batch = bytearray(HEADER_BYTES)
-    batch += compress(header.compression, body) if header.record_count else b""
+    if record_count:
+        batch += compress(attributes & COMPRESSION_MASK, body)
     HEADER.pack_into(
-        batch, 0, *header._replace(batch_length=len(batch) - LENGTH_PREFIX_BYTES, crc=0)
+        batch,
+        0,
+        base_offset,
+        len(batch) - LENGTH_PREFIX_BYTES,
+        leader_epoch,
+        MAGIC,
+        0,
+        attributes,
+        last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        record_count,
     )
     seal(batch)
     return batch
 
 
 def _encode_record(record: Record, offset_delta: int, timestamp_delta: int) -> bytes:
-    parts = [_ATTRIBUTES, encode_varint(timestamp_delta), encode_varint(offset_delta)]
-    _append_span(parts, record.key)
-    _append_span(parts, record.value)
-    parts.append(encode_varint(len(record.headers)))
-    for name, value in record.headers:
+    key, value, headers = record.key, record.value, record.headers
+    parts = [
+        _ATTRIBUTES,
+        encode_varint(timestamp_delta),
+        encode_varint(offset_delta),
+        *((_ABSENT,) if key is None else (encode_varint(len(key)), key)),
+        *((_ABSENT,) if value is None else (encode_varint(len(value)), value)),
+        encode_varint(len(headers)),
+    ]
+    for name, content in headers:
         _append_span(parts, name.encode())
-        _append_span(parts, value)
-    content = b"".join(parts)
-    return encode_varint(len(content)) + content
+        _append_span(parts, content)
+    encoded = b"".join(parts)
+    return encode_varint(len(encoded)) + encoded
 
 
 def _append_span(parts: list[bytes], content: bytes | None) -> None:

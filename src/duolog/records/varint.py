@@ -23,6 +23,8 @@ def encode_varint(value: int) -> bytes:
     zigzag = value << 1 if value >= 0 else (-value << 1) - 1
     if zigzag < 0x80:
         return _ONE_BYTE[zigzag]
+    if zigzag < 0x4000:
+        return bytes((zigzag & 0x7F | 0x80, zigzag >> 7))
     encoded = bytearray()
     while zigzag >= 0x80:
         encoded.append(zigzag & 0x7F | 0x80)

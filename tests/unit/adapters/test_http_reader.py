@@ -19,7 +19,7 @@ LIMITS = HttpLimits(head_bytes_max=1000, headers_max=10, body_bytes_max=100)
 
 
 def read(data: bytes, limits: HttpLimits = LIMITS) -> list[tuple[Request | Response, bool]]:
-    return RequestReader(limits, "peer").feed(memoryview(data))
+    return RequestReader(limits, "peer").feed(data)
 
 
 def status_of(data: bytes, limits: HttpLimits = LIMITS) -> int:
@@ -35,7 +35,7 @@ def test_requests_are_the_same_wherever_the_bytes_are_cut(cuts: list[int]) -> No
     edges = [0, *sorted(cuts), len(TWO_REQUESTS)]
     found = []
     for start, end in pairwise(edges):
-        found += reader.feed(memoryview(TWO_REQUESTS[start:end]))
+        found += reader.feed(TWO_REQUESTS[start:end])
     (first, first_goes_on), (second, second_goes_on) = found
     assert first == Request(
         "POST",
@@ -55,7 +55,7 @@ def test_requests_are_the_same_wherever_the_bytes_are_cut(cuts: list[int]) -> No
 def test_any_bytes_are_taken_without_an_exception(data: bytes) -> None:
     reader = RequestReader(LIMITS, "peer")
     for position in range(0, len(data), 7):
-        reader.feed(memoryview(data[position : position + 7]))
+        reader.feed(data[position : position + 7])
 
 
 @given(st.integers(0, len(TWO_REQUESTS) - 1), st.integers(0, 255))
@@ -112,10 +112,10 @@ def test_a_head_that_is_too_long_is_refused_when_it_comes_at_once() -> None:
 )
 def test_an_endless_head_is_refused_while_it_comes(start: bytes) -> None:
     reader = RequestReader(LIMITS, "peer")
-    reader.feed(memoryview(start))
+    reader.feed(start)
     fed = 0
     while reader.phase != "deaf":
-        found = reader.feed(memoryview(b"x" * 100))
+        found = reader.feed(b"x" * 100)
         fed += 100
         assert fed <= LIMITS.head_bytes_max + 200
     ((refusal, _),) = found
@@ -146,9 +146,9 @@ def test_an_absolute_target_is_reduced_to_its_path() -> None:
 def test_a_client_that_expects_it_is_owed_a_continue_until_it_sends_its_body() -> None:
     reader = RequestReader(LIMITS, "peer")
     head = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n"
-    assert reader.feed(memoryview(head)) == []
+    assert reader.feed(head) == []
     assert reader.continue_owed
-    ((request, _),) = reader.feed(memoryview(b"ok"))
+    ((request, _),) = reader.feed(b"ok")
     assert isinstance(request, Request)
     assert request.body == b"ok"
     assert not reader.continue_owed

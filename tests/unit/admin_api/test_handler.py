@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from duolog.admin_api.handler import admin_handler
+from duolog.admin_api.handler import AdminApi
 from duolog.observe.health import Health
 from duolog.observe.metrics import Metrics, Sample
 from duolog.ports.http import Request, Response
@@ -14,7 +14,7 @@ class Api:
     def __init__(self) -> None:
         self.health = Health()
         self.metrics = Metrics()
-        self._handle = admin_handler(self.health, self.metrics)
+        self._handle = AdminApi(self.health, self.metrics)
 
     def get(self, target: str, method: str = "GET") -> Response:
         path, _, query = target.partition("?")

@@ -11,6 +11,7 @@ from duolog.model.errors import (
     InvalidConfig,
     InvalidPartitions,
     InvalidTopic,
+    PolicyViolation,
     RequestTimedOut,
     TopicExists,
     UnknownTopicId,
@@ -216,6 +217,29 @@ async def test_concurrent_edits_do_not_undo_each_other(new_catalog):
     assert set(here.get("orders").overrides) == {*names, "durability"}
 
 
+async def test_what_something_depends_on_is_neither_deleted_nor_changed(catalog):
+    def refuse(*_):
+        raise PolicyViolation("a queue depends on it")
+
+    topic = await catalog.create_topic("orders", 1, {"segment.ms": "5"})
+    catalog.check_delete = catalog.check_growth = catalog.check_config = refuse
+    with pytest.raises(PolicyViolation):
+        await catalog.delete_topic("orders")
+    with pytest.raises(PolicyViolation):
+        await catalog.create_partitions("orders", 2, validate_only=True)
+    with pytest.raises(PolicyViolation):
+        await catalog.edit_config("orders", lambda _: {}, validate_only=True)
+    assert catalog.get("orders") == topic
+
+
+async def test_the_configuration_that_would_be_is_what_is_checked(catalog):
+    asked = []
+    catalog.check_config = lambda name, config: asked.append((name, config.cleanup_compact))
+    await catalog.create_topic("orders", 1, {})
+    await catalog.edit_config("orders", lambda _: {"cleanup.policy": "compact"})
+    assert asked == [("orders", True)]
+
+
 async def test_the_nodes_defaults_apply_where_a_topic_says_nothing(new_catalog):
     catalog = await new_catalog(topic_defaults={"retention.ms": "5", "segment.ms": "6"})
     topic = await catalog.create_topic("orders", 1, {"segment.ms": "7"})
@@ -248,6 +272,7 @@ async def test_a_node_that_fell_behind_the_history_reads_everything_again(new_ca
     await here.create_topic("gone", 1, {})
     await here.create_topic("remade", 1, {})
     remade = here.get("remade").id
+    await eventually(lambda: "remade" in there.topics)
     await there.stop()
     await here.delete_topic("gone")
     await here.delete_topic("remade")

@@ -102,6 +102,13 @@ def test_config_show_is_a_table_unless_asked_otherwise() -> None:
     assert len(lines) == len(NODE_SETTINGS)
 
 
+def test_config_show_keeps_secrets_to_itself() -> None:
+    for form in ("table", "json"):
+        shown = invoke("config", "show", "-o", form, "--set", "sqs.credentials=AKIA:hunter2")
+        assert "(secret)" in shown.stdout
+        assert "hunter2" not in shown.output
+
+
 def test_config_reference_prints_the_page() -> None:
     assert invoke("config", "reference").stdout == reference_page()
 

@@ -19,6 +19,9 @@ RATIO = setting("double", 0.5, least=0, most=1)
 SWITCH = setting("bool", False)
 LIST = setting("list", ("delete",), choices=("delete", "compact"))
 DOOR = setting("address", Address("localhost", 1), optional=True)
+NAMES = setting("list", (), form="lower-case names", fits=str.islower)
+WORD = setting("text", "a", form="a word", fits=str.isalpha)
+CHOICE = setting("text", None, choices=("on", "off"), optional=True)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +35,11 @@ DOOR = setting("address", Address("localhost", 1), optional=True)
         (DOOR, "[::1]:80", Address("::1", 80)),
         (DOOR, "", None),
         (setting("long", 0), str(LONG_MAX), LONG_MAX),
+        (NAMES, "", ()),
+        (NAMES, "a, b", ("a", "b")),
+        (WORD, "abc", "abc"),
+        (CHOICE, "on", "on"),
+        (CHOICE, "", None),
     ],
 )
 def test_a_fitting_text_becomes_a_value(declared: Setting, text: str, value: object) -> None:
@@ -59,6 +67,12 @@ def test_a_fitting_text_becomes_a_value(declared: Setting, text: str, value: obj
         (DOOR, "host:65536"),
         (setting("int", 0), str(INT_MAX + 1)),
         (setting("path", "x"), " "),
+        (NAMES, "a,B"),
+        (NAMES, "a,,b"),
+        (NAMES, "a,a"),
+        (WORD, "a1"),
+        (WORD, ""),
+        (CHOICE, "maybe"),
     ],
 )
 def test_an_unfitting_text_is_refused_with_what_would_fit(declared: Setting, text: str) -> None:
@@ -114,3 +128,17 @@ def test_the_nearest_name_is_one_that_could_have_been_meant() -> None:
     assert nearest("retention.m", known) == "retention.ms"
     assert nearest("RETENTION.BYTE", known) == "retention.bytes"
     assert nearest("colour", known) is None
+
+
+def test_what_is_accepted_is_said_in_words() -> None:
+    assert NAMES.accepts == "a comma-separated list of lower-case names, or empty"
+    assert LIST.accepts == "a comma-separated list of delete, compact"
+    assert WORD.accepts == "a word"
+    assert CHOICE.accepts == "one of on, off, or empty"
+    assert DOOR.accepts == "host:port, or empty"
+
+
+def test_a_secret_that_does_not_fit_is_refused_without_being_shown() -> None:
+    secret = setting("text", "a", form="a word", fits=str.isalpha, secret=True)
+    with pytest.raises(ValueError, match="is not shown here but must be a word"):
+        secret.parse("hunter2")

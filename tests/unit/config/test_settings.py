@@ -98,6 +98,10 @@ def test_variables_that_an_orchestrator_sets_beside_a_service_are_not_ours() -> 
         ({"kafka.listen": "0.0.0.0:9092"}, "kafka.advertised must be an address that clients"),
         ({"group.min.session.timeout.ms": "2000000"}, "must not exceed group.max.session"),
         ({"topic.flush.ms": "1"}, "set durability"),
+        ({"sqs.account.id": "1"}, "must be twelve digits"),
+        ({"sqs.region": "Mars!"}, "must be lower-case letters, digits and hyphens"),
+        ({"sqs.credentials": "A:1,A:2"}, "gives one key two secrets"),
+        ({"push.allow": "10.0.0.1/8"}, "host, host:port, network or network:port"),
         (
             {"topic.min.compaction.lag.ms": "2", "topic.max.compaction.lag.ms": "1"},
             "The defaults of topics do not fit",
@@ -127,3 +131,20 @@ def test_no_name_is_the_table_of_another() -> None:
 
 def test_no_two_settings_share_a_variable() -> None:
     assert len({environment_variable(name) for name in NODE_SETTINGS}) == len(NODE_SETTINGS)
+
+
+@pytest.mark.parametrize("text", ["key", "key:", ":secret", "a:b c", "a:b,", "ä:b"])
+def test_a_credential_that_is_none_is_refused_and_not_shown(text: str) -> None:
+    with pytest.raises(
+        SettingError, match="must be a comma-separated list of KEY:SECRET"
+    ) as refused:
+        Settings.load({"sqs.credentials": text})
+    assert f"'{text}'" not in str(refused.value)
+
+
+def test_a_secret_is_used_and_never_shown() -> None:
+    settings = Settings.load({"sqs.credentials": "AKIA1:s3cr:t/+=, AKIA2:other"})
+    assert settings.get("sqs.credentials") == ("AKIA1:s3cr:t/+=", "AKIA2:other")
+    assert settings.shown("sqs.credentials") == "(secret)"
+    assert Settings.load().shown("sqs.credentials") == ""
+    assert settings.shown("sqs.region") == "us-east-1"

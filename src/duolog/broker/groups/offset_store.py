@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from duolog.broker.damage import past_damage
 from duolog.core.groups.settings import GroupSettings
 from duolog.model.errors import CorruptBatch, TopicExists
 from duolog.model.names import OFFSETS_TOPIC
@@ -93,7 +94,7 @@ class TopicOffsetStore:
         except CorruptBatch as error:
             # Without these records a group goes back to an older commit and reads some
             # messages twice; without this broker it would read none.
-            past = _past_damage(log, reached)
+            past = past_damage(log, reached)
             events.error(
                 "group records damaged, older ones count again",
                 partition=index,
@@ -126,14 +127,6 @@ class TopicOffsetStore:
             with contextlib.suppress(TopicExists):
                 await self._broker.catalog.create_topic(OFFSETS_TOPIC, self.partitions, overrides)
         return self._broker.partition(OFFSETS_TOPIC, index)
-
-
-def _past_damage(log: "Log", offset: int) -> int:
-    for damage in log.damaged:
-        if damage.first_offset <= offset < damage.next_offset:
-            return damage.next_offset
-    damaged = next(log.headers(offset), None)
-    return log.end_offset if damaged is None else max(offset + 1, damaged.next_offset)
 
 
 def _chunks(records: Sequence[KeyValue]) -> Iterator[list[KeyValue]]:

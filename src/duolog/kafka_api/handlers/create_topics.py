@@ -6,7 +6,6 @@ from typing import Any
 
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
-from duolog.broker.catalog_entries import is_reserved
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.config_entries import topic_entries
 from duolog.kafka_api.errors import code_of
@@ -18,6 +17,7 @@ from duolog.model.errors import (
     InvalidTopic,
     Refusal,
 )
+from duolog.model.names import is_reserved
 
 _UNSAID = -1
 _REPLICATION_FACTOR = 1

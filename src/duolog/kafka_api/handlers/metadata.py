@@ -5,12 +5,11 @@ import uuid
 
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
-from duolog.broker.catalog_entries import is_reserved
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
 from duolog.kafka_api.operations import ALL_ON_CLUSTER, ALL_ON_TOPIC
 from duolog.model.errors import Refusal, UnknownTopicId, UnknownTopicOrPartition
-from duolog.model.names import check_topic_name
+from duolog.model.names import check_topic_name, is_reserved
 from duolog.wire.kafka.leaders import NodeEndpoint
 from duolog.wire.kafka.metadata import (
     MetadataRequest,

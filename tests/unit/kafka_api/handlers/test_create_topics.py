@@ -96,7 +96,15 @@ async def test_what_cannot_be_had_is_refused_with_a_reason(broker, wanted, error
 
 
 @pytest.mark.parametrize(
-    "name", [OFFSETS_TOPIC, "__transaction_state", "..consumer_offsets", "__consumer.offsets"]
+    "name",
+    [
+        OFFSETS_TOPIC,
+        "__transaction_state",
+        "..consumer_offsets",
+        "__consumer.offsets",
+        "__queue.orders",
+        "__queue_orders",
+    ],
 )
 async def test_a_client_takes_no_internal_topics_name(broker, name):
     (result,) = await create(broker, topic(name))

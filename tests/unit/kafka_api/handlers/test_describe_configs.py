@@ -10,7 +10,11 @@ FROM_TOPIC, FROM_NODE, DEFAULT = 1, 4, 5
 
 @pytest.fixture
 def flags():
-    return {"topic.segment.ms": "5000", "num.partitions": "4"}
+    return {
+        "topic.segment.ms": "5000",
+        "num.partitions": "4",
+        "sqs.credentials": "AKIA:hunter2",
+    }
 
 
 async def describe(broker, kind, name, keys=None, *, version=None, **options):
@@ -128,3 +132,10 @@ async def test_an_unknown_resource_is_refused_with_a_reason(broker, kind, name, 
     assert result.error_code == error
     assert result.error_message
     assert result.configs == ()
+
+
+async def test_a_secret_is_described_without_its_value(broker):
+    result = await describe(broker, BROKER, "3", ["sqs.credentials"], include_synonyms=True)
+    (config,) = result.configs
+    assert (config.value, config.is_sensitive, config.config_source) == (None, True, FROM_NODE)
+    assert "hunter2" not in str(result)

@@ -43,7 +43,7 @@ async def test_an_unknown_id_is_answered_without_a_name(broker, version):
     assert (found.name, found.topic_id) == (None, orders.id)
 
 
-@pytest.mark.parametrize("name", [OFFSETS_TOPIC, "..consumer_offsets"])
+@pytest.mark.parametrize("name", [OFFSETS_TOPIC, "..consumer_offsets", "__queue.a"])
 async def test_asking_creates_no_internal_topic_nor_what_takes_its_place(broker, name):
     answer = await ask(broker, {"name": name}, allow_auto_topic_creation=True)
     assert answer.topics[0].error_code == ErrorCode.unknown_topic_or_partition

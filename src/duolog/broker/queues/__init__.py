@@ -1,0 +1,1 @@
+"""Queues: topics whose messages are handed out, hidden, and deleted one by one."""

@@ -1,0 +1,270 @@
+"""Which queues there are, and the ways to change that.
+
+Like the catalog of topics: a change is a transaction, and what is known here follows only when
+the watch brings it back. A call that changes something returns after the listeners have acted
+on it. Callers pass the time.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from duolog.broker.queues.catalog_entries import (
+    QueueEntry,
+    decode_queue,
+    encode_queue,
+    queue_key,
+)
+from duolog.broker.queues.catalog_follower import QueueFollower, QueueListener
+from duolog.broker.queues.catalog_view import QueueView
+from duolog.broker.store_follower import asked
+from duolog.config.queue import (
+    canonical_attributes,
+    changed_attributes,
+    differing_attribute,
+    parse_queue_config,
+)
+from duolog.config.queue_policies import RedrivePolicy, unfit_redrive
+from duolog.model.errors import RequestTimedOut
+from duolog.model.names import check_queue_name, queue_arn
+from duolog.model.queue_errors import (
+    QueueDeletedRecently,
+    QueueDoesNotExist,
+    QueueNameExists,
+)
+from duolog.ports.metastore import Compare, Delete, MetaStore, Put
+
+__all__ = ["QueueCatalog", "QueueEntry", "QueueListener"]
+
+_ATTEMPTS_MAX = 16
+"""How often a change is tried again when others change the same queue meanwhile."""
+
+QueueEdit = Callable[[QueueEntry], QueueEntry]
+TagEdit = Callable[[Mapping[str, str]], Mapping[str, str]]
+
+
+class QueueCatalog:
+    def __init__(
+        self,
+        store: MetaStore,
+        *,
+        new_id: Callable[[], uuid.UUID],
+        region: str,
+        account: str,
+        hold_ms: int,
+    ) -> None:
+        """`hold_ms` is how long the name of a deleted queue cannot be used again."""
+        self._store = store
+        self._new_id = new_id
+        self._region = region
+        self._account = account
+        self._hold_ms = hold_ms
+        self.check_servable: Callable[[QueueEntry], None] = lambda queue: None
+        """Refuses a new queue, or new attributes of one, that could not be served."""
+        self._view = QueueView()
+        self.follower = QueueFollower(store, self._view)
+
+    @property
+    def queues(self) -> Mapping[str, QueueEntry]:
+        """Those that are there, by name."""
+        return self._view.queues
+
+    @property
+    def deleted(self) -> Mapping[str, QueueEntry]:
+        """Those that were deleted, until they are forgotten."""
+        return self._view.deleted
+
+    def get(self, name: str) -> QueueEntry:
+        queue = self._view.queues.get(name)
+        if queue is None:
+            raise _absent()
+        return queue
+
+    def subscribe(self, listener: QueueListener) -> None:
+        """Before `start`: the listener is told of every queue that is there, too."""
+        self.follower.subscribe(listener)
+
+    async def start(self) -> None:
+        await self.follower.start()
+
+    async def stop(self) -> None:
+        await self.follower.stop()
+
+    async def create(
+        self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str], now_ms: int
+    ) -> QueueEntry:
+        """The new queue, or the one that is there and has all these attributes."""
+        check_queue_name(name)
+        config = parse_queue_config(name, attributes)
+        key = queue_key(name)
+        for _ in range(_ATTEMPTS_MAX):
+            entry = await asked(self._store.get(key))
+            present = None if entry is None else decode_queue(entry)
+            if present is not None:
+                self._check_free(present, name, now_ms)
+                if not present.is_deleted:
+                    _check_same(present, attributes)
+                    await self.follower.until(present.mod_revision)
+                    if name in self.queues:
+                        return self.queues[name]
+                    continue
+            queue = QueueEntry(
+                name=name,
+                id=self._new_id(),
+                attributes=canonical_attributes(attributes),
+                config=config,
+                tags=dict(tags),
+                created_ms=now_ms,
+                modified_ms=now_ms,
+            )
+            self._check(queue, None)
+            compare = Compare(key, 0 if present is None else present.mod_revision)
+            if await self._commit(compare, Put(key, encode_queue(queue))):
+                return self.get(name)
+        raise _contended(name)
+
+    def check_creatable(self, name: str, now_ms: int) -> None:
+        """Refuse a name that `create` would refuse: asked before something is made for it."""
+        present = self._view.by_key(queue_key(name))
+        if present is not None:
+            self._check_free(present, name, now_ms)
+
+    async def set_attributes(
+        self, name: str, changes: Mapping[str, str], now_ms: int
+    ) -> QueueEntry:
+        """Change these attributes and leave the others; an empty text unsets one."""
+        return await self._edit(name, lambda queue: self._changed(queue, changes, now_ms))
+
+    async def edit_policy(self, name: str, edit: Callable[[str], str], now_ms: int) -> QueueEntry:
+        """Replace the access policy; an empty text is none."""
+
+        def edited(queue: QueueEntry) -> QueueEntry:
+            return self._changed(queue, {"Policy": edit(queue.config.policy)}, now_ms)
+
+        return await self._edit(name, edited)
+
+    async def edit_tags(self, name: str, edit: TagEdit) -> QueueEntry:
+        return await self._edit(name, lambda queue: replace(queue, tags=edit(queue.tags)))
+
+    async def note_purged(self, name: str, now_ms: int) -> QueueEntry:
+        return await self._edit(name, lambda queue: replace(queue, purged_ms=now_ms))
+
+    async def delete(self, name: str, now_ms: int) -> QueueEntry:
+        """Delete the queue; it is among the `deleted` from now on, and returned as there."""
+        key = queue_key(name)
+        for _ in range(_ATTEMPTS_MAX):
+            queue = self.get(name)
+            deleted = replace(queue, deleted_ms=now_ms)
+            compare = Compare(key, queue.mod_revision)
+            if await self._commit(compare, Put(key, encode_queue(deleted))):
+                return self.deleted.get(name, deleted)
+            await self._catch_up(name)
+        raise _contended(name)
+
+    def forgettable(self, now_ms: int) -> list[QueueEntry]:
+        """Deleted queues whose names are free again; what is left of them can be removed."""
+        return [queue for queue in self.deleted.values() if not self._is_held(queue, now_ms)]
+
+    async def forget_deleted(self, name: str) -> None:
+        """Everything of the deleted queue has been removed: nobody needs to know of it now."""
+        queue = self.deleted.get(name)
+        if queue is not None:
+            key = queue_key(name)
+            await self._commit(Compare(key, queue.mod_revision), Delete(key))
+
+    async def _edit(self, name: str, edit: QueueEdit) -> QueueEntry:
+        """Replace a queue by what `edit` makes of it.
+
+        It is called again when somebody else has changed it meanwhile, so that two editors
+        never undo each other.
+        """
+        key = queue_key(name)
+        for _ in range(_ATTEMPTS_MAX):
+            old = self.get(name)
+            new = edit(old)
+            if new == old:
+                return old
+            if await self._commit(Compare(key, old.mod_revision), Put(key, encode_queue(new))):
+                return self.get(name)
+            await self._catch_up(name)
+        raise _contended(name)
+
+    def _changed(self, old: QueueEntry, changes: Mapping[str, str], now_ms: int) -> QueueEntry:
+        attributes = changed_attributes(old.attributes, changes)
+        if attributes == old.attributes:
+            return old
+        config = parse_queue_config(old.name, attributes)
+        new = replace(old, attributes=attributes, config=config, modified_ms=now_ms)
+        self._check(new, old)
+        return new
+
+    def _check_free(self, present: QueueEntry, name: str, now_ms: int) -> None:
+        """Refuse a name that another queue has, or had until a moment ago."""
+        if present.is_deleted:
+            if self._is_held(present, now_ms):
+                raise QueueDeletedRecently(
+                    f"You must wait {self._hold_ms // 1000} seconds after deleting a queue before"
+                    " you can create another with the same name."
+                )
+        elif present.name != name:
+            raise QueueNameExists(
+                f"The name collides with that of queue {present.name}: '.' and '_' are the same in"
+                " the names of topics"
+            )
+
+    def _is_held(self, deleted: QueueEntry, now_ms: int) -> bool:
+        return now_ms < (deleted.deleted_ms or 0) + self._hold_ms
+
+    def _check(self, new: QueueEntry, old: QueueEntry | None) -> None:
+        redrive = new.config.redrive
+        if redrive is not None and (old is None or redrive != old.config.redrive):
+            self._check_dead_letter_queue(new.name, redrive)
+        self.check_servable(new)
+
+    def _check_dead_letter_queue(self, source: str, redrive: RedrivePolicy) -> None:
+        """Its kind is known from its name already."""
+        target = self.queues.get(redrive.dead_letter_queue)
+        if redrive.dead_letter_arn != self._arn(redrive.dead_letter_queue):
+            reason = "Dead-letter target owner should be same as the source."
+        elif target is None:
+            reason = "Dead letter target does not exist."
+        elif target.config.source_topic is not None:
+            reason = "Dead letter target has no messages of its own: it reads a topic."
+        elif (allow := target.config.redrive_allow) and not allow.permits(source):
+            reason = "Dead letter target does not allow this queue as a source."
+        else:
+            return
+        raise unfit_redrive(str(redrive), reason)
+
+    def _arn(self, queue: str) -> str:
+        return queue_arn(queue, self._region, self._account)
+
+    async def _commit(self, queue_is: Compare, operation: Put | Delete) -> bool:
+        """Do it and wait until it was acted upon; False if the queue changed meanwhile."""
+        result = await asked(self._store.transact([queue_is], [operation]))
+        if result.committed:
+            await self.follower.until(result.revision)
+        return result.committed
+
+    async def _catch_up(self, name: str) -> None:
+        """Wait for the change of the queue that has just outrun ours."""
+        entry = await asked(self._store.get(queue_key(name)))
+        if entry is None:
+            raise _absent()
+        await self.follower.until(entry.mod_revision)
+
+
+def _check_same(queue: QueueEntry, attributes: Mapping[str, str]) -> None:
+    if differs := differing_attribute(queue.config, attributes):
+        raise QueueNameExists(
+            "A queue already exists with the same name and a different value for attribute"
+            f" {differs}"
+        )
+
+
+def _absent() -> QueueDoesNotExist:
+    return QueueDoesNotExist("The specified queue does not exist.")
+
+
+def _contended(name: str) -> RequestTimedOut:
+    return RequestTimedOut(f"queue '{name}' is being changed by others too often")

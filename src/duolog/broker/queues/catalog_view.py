@@ -1,0 +1,52 @@
+"""The queues as this node knows them. Pure: changed only by `replay` and `publish`.
+
+The two are apart because a change must be acted upon in between: a queue can be found only
+once it can be used, and is gone before it is taken down.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from duolog.broker.queues.catalog_entries import QueueEntry, decode_queue
+from duolog.ports.metastore import Change, ChangeSet
+
+QueueChange = tuple[QueueEntry | None, QueueEntry | None]
+"""Before and after: a queue that is there, one that is deleted, or nothing at all."""
+
+
+class QueueView:
+    def __init__(self) -> None:
+        self._queues: dict[str, QueueEntry] = {}
+        self._deleted: dict[str, QueueEntry] = {}
+        self._by_key: dict[str, QueueEntry] = {}
+        self.queues: Mapping[str, QueueEntry] = MappingProxyType(self._queues)
+        self.deleted: Mapping[str, QueueEntry] = MappingProxyType(self._deleted)
+
+    def by_key(self, key: str) -> QueueEntry | None:
+        """As the store has it, though it may not be published yet."""
+        return self._by_key.get(key)
+
+    def replay(self, changes: ChangeSet) -> list[QueueChange]:
+        """What the changes mean, each still to be published."""
+        return [meant for change in changes.changes for meant in self._replay(change)]
+
+    def publish(self, change: QueueChange) -> None:
+        old, new = change
+        if old is not None:
+            del self._home(old)[old.name]
+        if new is not None:
+            self._home(new)[new.name] = new
+
+    def _home(self, queue: QueueEntry) -> dict[str, QueueEntry]:
+        return self._deleted if queue.is_deleted else self._queues
+
+    def _replay(self, change: Change) -> list[QueueChange]:
+        old = self._by_key.pop(change.key, None)
+        if change.entry is None:
+            return [] if old is None else [(old, None)]
+        new = decode_queue(change.entry)
+        self._by_key[change.key] = new
+        if old is not None and old.id != new.id:
+            # Deleted and made again while nobody was watching: not the same queue.
+            return [(old, None), (None, new)]
+        return [(old, new)]

@@ -1,0 +1,202 @@
+"""How messages leave a queue: to whoever asks, or waits, for them."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from duolog.broker.queues.commits import Commits
+from duolog.broker.queues.identities import sequence_number
+from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.queue_state import QueueState, gone
+from duolog.broker.queues.receiving import Receive, Received
+from duolog.core.queues.changes import Deleted, VisibilityChanged
+from duolog.core.queues.message import from_record
+from duolog.model.errors import Refusal
+from duolog.model.queue_errors import OverLimit
+from duolog.records.record import Record
+
+PARKED_MAX = 100_000
+"""Long polls that wait at one queue; past it the next is answered at once, with nothing."""
+
+
+class Consuming:
+    def __init__(self, queue: QueueState) -> None:
+        self._queue = queue
+        self._parked: OrderedDict[Receive, None] = OrderedDict()
+        self._turn = 0
+        """Which partition the next receive looks at first."""
+
+    @property
+    def parked(self) -> int:
+        return len(self._parked)
+
+    def receive(
+        self,
+        count: int,
+        wait_ms: int,
+        visibility_ms: int | None,
+        attempt: str | None,
+        done: Callable[[list[Received] | Refusal], None],
+    ) -> Receive:
+        """Answered with messages, or after `wait_ms` without any."""
+        if visibility_ms is None:
+            visibility_ms = self._queue.config.visibility_timeout_seconds * 1000
+        receive = Receive(count, visibility_ms, attempt.encode() if attempt else b"", done)
+        self._queue.journaled(partial(self._begin, receive, wait_ms), receive.answer)
+        return receive
+
+    def _begin(self, receive: Receive, wait_ms: int) -> None:
+        if receive.is_abandoned:
+            return
+        now_ms = self._queue.clock.now_ms()
+        try:
+            if self._serve(receive, now_ms):
+                return
+            if not self._queue.config.fifo and any(
+                each.delivery.is_over_limit for each in self._queue.partitions
+            ):
+                raise OverLimit("Too many messages are in flight.")
+        except Refusal as refusal:
+            receive.answer(refusal)
+            return
+        if not wait_ms or len(self._parked) >= PARKED_MAX:
+            receive.answer([])
+            return
+        self._parked[receive] = None
+        receive.on_abandoned = self._parked.pop
+        loop = asyncio.get_running_loop()
+        receive.timer = loop.call_later(wait_ms / 1000, self._waited_long_enough, receive)
+
+    def _waited_long_enough(self, receive: Receive) -> None:
+        del self._parked[receive]
+        receive.answer([])
+
+    def serve_parked(self) -> None:
+        """Something may have become ready."""
+        now_ms = self._queue.clock.now_ms()
+        while self._parked:
+            receive, _ = self._parked.popitem(last=False)
+            try:
+                if not self._serve(receive, now_ms):
+                    self._parked[receive] = None
+                    self._parked.move_to_end(receive, last=False)
+                    return
+            except Refusal as refusal:
+                receive.answer(refusal)
+
+    def _serve(self, receive: Receive, now_ms: int) -> bool:
+        """Hand out what there is; False if that is nothing."""
+        found: list[Received] = []
+        commits: Commits | None = None
+        partitions = self._queue.partitions
+        for turn in range(len(partitions)):
+            partition = partitions[(self._turn + turn) % len(partitions)]
+            wanted = receive.count - len(found)
+            end_offset = self._hand_out(receive, partition, wanted, now_ms, found)
+            if end_offset is not None:
+                journal = partition.journal
+                assert journal is not None
+                if commits is None:
+                    commits = Commits(partial(self._handed_out, receive, found))
+                commits.add(journal.partition, end_offset)
+                if len(found) == receive.count:
+                    break
+        if commits is None:
+            return False
+        self._turn += 1
+        receive.unpark()
+        commits.close()
+        return True
+
+    def _hand_out(
+        self,
+        receive: Receive,
+        partition: QueuePartition,
+        count: int,
+        now_ms: int,
+        found: list[Received],
+    ) -> int | None:
+        """What the journal must reach before the answer; None if nothing was handed out."""
+        delivery = partition.delivery
+        due_ms = delivery.next_deadline_ms()
+        if due_ms is not None and due_ms <= now_ms:
+            delivery.tick(now_ms)
+        if receive.attempt:
+            again = delivery.find_attempt(receive.attempt, now_ms)
+            if again is not None:
+                return self._hand_out_again(receive, partition, again, now_ms, found)
+        while offsets := delivery.choose(count, now_ms):
+            records = []
+            gone = []
+            for offset in offsets:
+                record = partition.reader.take(offset)
+                if record is None:
+                    gone.append(offset)
+                else:
+                    records.append(record)
+            if gone:
+                partition.change(Deleted(tuple(gone)), now_ms)
+            if records:
+                break
+        else:
+            return None
+        once = self._queue.config.delivery == "at-most-once"
+        taken = [record.offset for record in records if record.offset is not None]
+        end_offset = partition.deliver(
+            taken, now_ms, now_ms + receive.visibility_ms, attempt=receive.attempt, once=once
+        )
+        receive.handed_out.append((partition, taken))
+        for record in records:
+            found.append(self._received(partition, record, now_ms))
+        self._queue.owner.rearm(partition)
+        return end_offset
+
+    def _received(self, partition: QueuePartition, record: Record, now_ms: int) -> Received:
+        offset, index = record.offset, partition.data.index
+        assert offset is not None
+        # What is delivered at most once is not held: it is gone already.
+        held = partition.delivery.held(offset)
+        count = 1 if held is None else held.receive_count
+        message = from_record(record)
+        return Received(
+            message.origin or partition.ids.of(offset),
+            self._queue.receipts.encode(index, offset, count, partition.data.leader_epoch),
+            message,
+            count,
+            now_ms if held is None else held.first_received_ms,
+            sequence_number(index, offset) if self._queue.config.fifo else None,
+        )
+
+    def _hand_out_again(
+        self,
+        receive: Receive,
+        partition: QueuePartition,
+        offsets: Sequence[int],
+        now_ms: int,
+        found: list[Received],
+    ) -> int | None:
+        """The client did not get the answer to the same attempt: it gets the same once more."""
+        end_offset = None
+        for offset in offsets:
+            record = partition.reader.take(offset)
+            if record is not None:
+                end_offset = partition.change(
+                    VisibilityChanged(offset, now_ms + receive.visibility_ms), now_ms
+                )
+                found.append(self._received(partition, record, now_ms))
+        self._queue.owner.rearm(partition)
+        return end_offset
+
+    def _handed_out(self, receive: Receive, found: list[Received], failure: Refusal | None) -> None:
+        if receive.is_abandoned and failure is None:
+            now_ms = self._queue.clock.now_ms()
+            for partition, offsets in receive.handed_out:
+                partition.release(offsets, now_ms)
+        else:
+            receive.answer(failure or found)
+
+    def refuse_parked(self) -> None:
+        """The queue was deleted: whoever waits is told."""
+        while self._parked:
+            self._parked.popitem(last=False)[0].answer(gone())

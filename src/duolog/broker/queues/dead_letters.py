@@ -1,0 +1,63 @@
+"""Moves messages that were received too often to their dead-letter queue.
+
+A message is appended there first and deleted here then: a crash in between leaves it in both,
+and the move that follows is recognised as a repetition where the target is a FIFO queue.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+from duolog.broker.queues.moving import move_messages
+from duolog.broker.queues.queue import Queue
+from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.model.errors import Refusal
+from duolog.observe.logs import get_logger
+
+TOGETHER_MAX = 100
+
+log = get_logger("queues")
+
+
+class QueueFinder(Protocol):
+    def find(self, name: str) -> Queue | None: ...
+
+    def rearm(self, partition: QueuePartition) -> None: ...
+
+
+class DeadLetters:
+    def __init__(self, queues: QueueFinder) -> None:
+        self._queues = queues
+
+    def bury(self, queue: Queue, partition: QueuePartition) -> None:
+        """Move what is dead, a part at a time; the partition has its journal."""
+        if partition.is_burying:
+            return
+        redrive = queue.config.redrive
+        target = None if redrive is None else self._queues.find(redrive.dead_letter_queue)
+        if target is None:
+            # Nowhere to go: consumers may go on trying.
+            partition.delivery.revive()
+            queue.serve_parked()
+            return
+        offsets = partition.delivery.dead()[:TOGETHER_MAX]
+        if offsets:
+            partition.is_burying = True
+            move_messages(
+                queue,
+                partition,
+                offsets,
+                target,
+                source=queue.entry.name,
+                done=partial(self._buried, queue, partition),
+            )
+
+    def _buried(
+        self, queue: Queue, partition: QueuePartition, moved: Sequence[int] | Refusal
+    ) -> None:
+        partition.is_burying = False
+        if isinstance(moved, Refusal):
+            log.error("dead letters not moved", queue=queue.entry.name, error=str(moved))
+            self._queues.rearm(partition)
+        elif partition.delivery.has_dead:
+            self.bury(queue, partition)

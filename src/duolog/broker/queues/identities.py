@@ -1,0 +1,39 @@
+"""Names for messages that follow from where they are: nothing about them is stored.
+
+A message id is a UUID of its topic, partition and offset, so a message is found by its id. A
+sequence number orders the messages of a group, which moves only to partitions of a higher
+index (see core/queues/routing.py) and never back.
+"""
+
+import uuid
+
+_OFFSET_MAX = 1 << 62
+_VARIANT = 1 << 63
+_PARTITION_SHIFT = 48
+
+
+class MessageIds:
+    """Ids of the messages of one partition."""
+
+    def __init__(self, topic_id: uuid.UUID, partition: int) -> None:
+        tag = topic_id.hex[:8]
+        self._prefix = f"{tag}-{partition & 0xFFFF:04x}-8{topic_id.hex[8:11]}-"
+
+    def of(self, offset: int) -> str:
+        low = f"{_VARIANT | offset:016x}"
+        return f"{self._prefix}{low[:4]}-{low[4:]}"
+
+    def offset_of(self, message_id: str) -> int | None:
+        """None when the id is not of this partition."""
+        if not message_id.startswith(self._prefix) or len(message_id) != len(self._prefix) + 17:
+            return None
+        try:
+            low = int(message_id[len(self._prefix) :].replace("-", ""), 16)
+        except ValueError:
+            return None
+        offset = low ^ _VARIANT
+        return offset if 0 <= offset < _OFFSET_MAX else None
+
+
+def sequence_number(partition: int, offset: int) -> str:
+    return f"{partition << _PARTITION_SHIFT | offset:020d}"

@@ -1,0 +1,96 @@
+"""Looks at the messages of a queue without receiving them."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from duolog.broker.queues.queue import Queue
+from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.core.queues.message import Message, from_record
+from duolog.model.queue_errors import InvalidParameterValue
+
+STATES = ("ready", "in_flight", "delayed", "dead", "done")
+EXAMINED_MAX = 10_000
+"""Messages that one request looks at, whether or not they are in the wanted state."""
+
+
+class Peeked(NamedTuple):
+    message_id: str
+    partition: int
+    offset: int
+    state: str
+    receive_count: int
+    visible_ms: int | None
+    """When a message that is hidden becomes visible."""
+    message: Message
+
+
+class Page(NamedTuple):
+    messages: list[Peeked]
+    next_offset: int | None
+    """Where to look on in the partition; None at its end."""
+
+
+def find(queue: Queue, message_id: str) -> Peeked | None:
+    """By id. One that was moved here keeps the id of its origin, and is looked for."""
+    for partition in queue.partitions:
+        offset = partition.ids.offset_of(message_id)
+        if offset is not None:
+            peeked = _peek(partition, offset, queue.state.clock.now_ms())
+            if peeked is not None and peeked.message_id == message_id:
+                return peeked
+    for partition in queue.partitions:
+        for offset in partition.delivery.undone(0, EXAMINED_MAX):
+            peeked = _peek(partition, offset, queue.state.clock.now_ms())
+            if peeked is not None and peeked.message_id == message_id:
+                return peeked
+    return None
+
+
+def look(queue: Queue, *, partition: int, from_offset: int, limit: int, state: str | None) -> Page:
+    """Messages of a partition from the offset on, in order; all states, or one."""
+    if state is not None and state not in STATES:
+        raise InvalidParameterValue(f"A state is one of {', '.join(STATES)}.")
+    if not 0 <= partition < len(queue.partitions):
+        raise InvalidParameterValue(f"The queue has {len(queue.partitions)} partitions.")
+    place = queue.partitions[partition]
+    now_ms = queue.state.clock.now_ms()
+    found: list[Peeked] = []
+    examined = 0
+    for offset in _offsets(place, from_offset, state):
+        if len(found) == limit or examined == EXAMINED_MAX:
+            return Page(found, offset)
+        examined += 1
+        if state is not None and place.delivery.state_of(offset, now_ms) != state:
+            continue
+        peeked = _peek(place, offset, now_ms)
+        if peeked is not None:
+            found.append(peeked)
+    return Page(found, None)
+
+
+def _offsets(partition: QueuePartition, from_offset: int, state: str | None) -> Iterator[int]:
+    delivery = partition.delivery
+    from_offset = max(from_offset, partition.data.log.start_offset)
+    if state is None or state == "done":
+        yield from range(from_offset, delivery.end_offset)
+        return
+    while chunk := delivery.undone(from_offset, 1_000):
+        yield from chunk
+        from_offset = chunk[-1] + 1
+
+
+def _peek(partition: QueuePartition, offset: int, now_ms: int) -> Peeked | None:
+    record = partition.reader.look(offset)
+    if record is None:
+        return None
+    message = from_record(record)
+    held = partition.delivery.held(offset)
+    return Peeked(
+        message.origin or partition.ids.of(offset),
+        partition.data.index,
+        offset,
+        partition.delivery.state_of(offset, now_ms),
+        0 if held is None else held.receive_count,
+        held.deadline_ms if held is not None and held.is_in_flight else None,
+        message,
+    )

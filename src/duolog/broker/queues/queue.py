@@ -1,0 +1,132 @@
+"""A queue: what its producers and consumers ask of it.
+
+Requests are answered by a callback, at once where nothing has to be waited for: a task per
+request would cost more than the request.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from duolog.broker.queues.catalog import QueueEntry
+from duolog.broker.queues.commits import Settled
+from duolog.broker.queues.consuming import Consuming
+from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.queue_state import QueueOwner, QueueState
+from duolog.broker.queues.receipts import Receipts
+from duolog.broker.queues.receiving import Receive, Received
+from duolog.broker.queues.sending import Sending, Sent
+from duolog.broker.queues.settling import Settling
+from duolog.broker.queues.steady_clock import SteadyClock
+from duolog.config.queue import QueueConfig
+from duolog.core.queues.message import Outgoing
+from duolog.model.errors import Refusal
+from duolog.records.record import Record
+
+
+class Counts(NamedTuple):
+    ready: int
+    in_flight: int
+    delayed: int
+
+
+class Queue:
+    def __init__(
+        self, entry: QueueEntry, receipts: Receipts, clock: SteadyClock, owner: QueueOwner
+    ) -> None:
+        self.state = QueueState(entry, receipts, clock, owner)
+        self._sending = Sending(self.state)
+        self._consuming = Consuming(self.state)
+        self._settling = Settling(self.state, self.look_at_time)
+
+    @property
+    def entry(self) -> QueueEntry:
+        return self.state.entry
+
+    @property
+    def config(self) -> QueueConfig:
+        return self.state.entry.config
+
+    @property
+    def topic_name(self) -> str:
+        """The topic whose records are the messages."""
+        return self.config.source_topic or self.entry.name
+
+    @property
+    def partitions(self) -> list[QueuePartition]:
+        return self.state.partitions
+
+    def counts(self) -> Counts:
+        machines = [partition.delivery for partition in self.partitions]
+        return Counts(
+            sum(each.ready_count for each in machines),
+            sum(each.in_flight_count for each in machines),
+            sum(each.delayed_count for each in machines),
+        )
+
+    @property
+    def parked(self) -> int:
+        return self._consuming.parked
+
+    def send(
+        self,
+        messages: Sequence[Outgoing],
+        done: Callable[[list[Sent | Refusal] | Refusal], None],
+    ) -> None:
+        """A result for each; answered once all of them are as durable as the queue asks."""
+        self._sending.send(messages, done)
+
+    def accept(self, records: Sequence[Record], done: Settled) -> None:
+        """Take in messages that come from another queue, each once."""
+        self._sending.accept(records, done)
+
+    def receive(
+        self,
+        *,
+        count: int,
+        wait_ms: int,
+        visibility_ms: int | None,
+        attempt: str | None,
+        done: Callable[[list[Received] | Refusal], None],
+    ) -> Receive:
+        """Answered with messages, or after `wait_ms` without any."""
+        return self._consuming.receive(count, wait_ms, visibility_ms, attempt, done)
+
+    def delete(
+        self,
+        handles: Sequence[str],
+        done: Callable[[list[Refusal | None] | Refusal], None],
+    ) -> None:
+        """A result for each handle; answered once all deletions are durable."""
+        self._settling.delete(handles, done)
+
+    def change_visibility(
+        self,
+        changes: Sequence[tuple[str, int]],
+        done: Callable[[list[Refusal | None] | Refusal], None],
+    ) -> None:
+        """Hide each for so many milliseconds from now; zero makes it visible at once."""
+        self._settling.change_visibility(changes, done)
+
+    def serve_parked(self) -> None:
+        """Something may have become ready."""
+        if self._consuming.parked:
+            self._consuming.serve_parked()
+
+    def look_at_time(self, partition: QueuePartition, now_ms: int) -> None:
+        """Serve whoever waits for what becomes ready by now."""
+        partition.delivery.tick(now_ms)
+        if partition.delivery.ready_count:
+            self.serve_parked()
+        self.state.owner.rearm(partition)
+
+    def became_ready(self, partition: QueuePartition) -> None:
+        """Messages came in."""
+        self.serve_parked()
+        self.state.owner.rearm(partition)
+
+    def close(self) -> None:
+        """The queue was deleted: whoever waits is told."""
+        self.state.is_gone = True
+        for partition in self.partitions:
+            partition.data.remove_reader(partition)
+        self._consuming.refuse_parked()

@@ -1,0 +1,216 @@
+"""One partition of a queue: its messages, and what has become of each.
+
+The messages are those of a topic's partition; what becomes of them is decided by the pure
+machine in core/queues. Every decision is written to the journal before it is applied, and
+everything here runs on the event loop without awaiting in between.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from duolog.broker.damage import past_damage
+from duolog.broker.partition import Partition
+from duolog.broker.queues.identities import MessageIds
+from duolog.broker.queues.journal import Journal
+from duolog.broker.queues.message_reader import MessageReader
+from duolog.broker.queues.steady_clock import SteadyClock
+from duolog.core.queues.changes import Change, Deleted, Delivered, VisibilityChanged
+from duolog.core.queues.deduplication import Deduplication
+from duolog.core.queues.delivery import Delivery
+from duolog.core.queues.message import delay_of, group_of
+from duolog.model.errors import CorruptBatch, Refusal
+from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
+from duolog.records.builder import build_batch
+from duolog.records.header import read_header
+from duolog.records.iterator import iter_records
+from duolog.records.record import Record
+
+SCAN_BYTES = 4 << 20
+
+
+class Arrival(NamedTuple):
+    """A message that this queue itself appends."""
+
+    record: Record
+    group: bytes | None = None
+    due_ms: int = 0
+    """Until then it is delayed."""
+    key: bytes | None = None
+    """By which a repetition is recognised."""
+
+
+class _Appended(NamedTuple):
+    first_offset: int
+    arrivals: Sequence[Arrival]
+    now_ms: int
+
+
+class QueuePartition:
+    __slots__ = (
+        "_appended",
+        "_clock",
+        "_on_ready",
+        "armed_ms",
+        "data",
+        "deduplication",
+        "delivery",
+        "enqueued_since_snapshot",
+        "ids",
+        "is_burying",
+        "journal",
+        "reader",
+    )
+
+    def __init__(
+        self,
+        data: Partition,
+        journal: Journal | None,
+        delivery: Delivery,
+        deduplication: Deduplication,
+        clock: SteadyClock,
+        on_ready: Callable[["QueuePartition"], None],
+    ) -> None:
+        self.data = data
+        self.journal = journal
+        """None until there is something to write down: many queues never have anything."""
+        self.delivery = delivery
+        self.deduplication = deduplication
+        self.reader = MessageReader(data)
+        self.ids = MessageIds(data.topic.id, data.index)
+        self.armed_ms: int | None = None
+        """When time is next looked at."""
+        self.is_burying = False
+        self.enqueued_since_snapshot = 0
+        self._clock = clock
+        self._on_ready = on_ready
+        self._appended: deque[_Appended] = deque()
+        """What this queue appended and is not readable yet, in the order of offsets."""
+
+    def append(self, arrivals: Sequence[Arrival], now_ms: int) -> tuple[int, int]:
+        """Append the messages; their first offset, and the one to wait for before answering.
+
+        Refusal means that none of them is, or ever will be, in the log.
+        """
+        data = self.data
+        batch = build_batch([arrival.record for arrival in arrivals])
+        first_offset, end_offset = data.stage(memoryview(batch), now_ms)
+        self._appended.append(_Appended(first_offset, arrivals, now_ms))
+        for offset, arrival in enumerate(arrivals, first_offset):
+            if arrival.key is not None:
+                self.deduplication.remember(arrival.key, offset, now_ms)
+        try:
+            data.write_staged(now_ms)
+        except Refusal:
+            self._appended.pop()
+            self.deduplication.forget_from(first_offset)
+            raise
+        return first_offset, end_offset
+
+    def advanced(self) -> None:
+        """There is more to read in the topic: by this queue's doing, or a Kafka producer's."""
+        delivery = self.delivery
+        end_offset = self.data.high_watermark
+        before = delivery.end_offset
+        if end_offset <= before:
+            return
+        appended = self._appended
+        while delivery.end_offset < end_offset:
+            if not appended or appended[0].first_offset >= end_offset:
+                self._take_in(end_offset)
+            elif appended[0].first_offset > delivery.end_offset:
+                self._take_in(appended[0].first_offset)
+            else:
+                self._enqueue(appended.popleft())
+        self.enqueued_since_snapshot += end_offset - before
+        self._on_ready(self)
+
+    def _enqueue(self, appended: _Appended) -> None:
+        delivery = self.delivery
+        offset, arrivals, now_ms = appended
+        for arrival in arrivals:
+            if arrival.group is None and not arrival.due_ms:
+                delivery.enqueue_range(offset, offset + 1, now_ms)
+            else:
+                delivery.enqueue(offset, now_ms, group=arrival.group, due_ms=arrival.due_ms)
+            offset += 1
+
+    def _take_in(self, end_offset: int) -> None:
+        """Messages from Kafka producers. Without groups nobody has to look at them."""
+        if self.delivery.rules.fifo:
+            self.scan(end_offset, self._clock.now_ms())
+        else:
+            self.delivery.enqueue_range(self.delivery.end_offset, end_offset, self._clock.now_ms())
+
+    def scan(self, end_offset: int, now_ms: int | None = None) -> None:
+        """Enqueue what lies in the log up to the offset by looking at every record.
+
+        They were sent at `now_ms`, or else when they say themselves.
+        """
+        delivery = self.delivery
+        is_fifo = delivery.rules.fifo
+        for record in self.records(delivery.end_offset, end_offset):
+            assert record.offset is not None
+            delay_ms = delay_of(record)
+            delivery.enqueue(
+                record.offset,
+                record.timestamp if now_ms is None else now_ms,
+                group=group_of(record, fifo=is_fifo),
+                due_ms=record.timestamp + delay_ms if delay_ms else 0,
+            )
+        # What is missing at the end has expired, was compacted away, or is damaged.
+        delivery.skip_to(end_offset)
+
+    def records(self, first_offset: int, end_offset: int) -> Iterator[Record]:
+        """The records of a range that can be read; what cannot is reported by the log."""
+        log = self.data.log
+        offset = max(first_offset, log.start_offset)
+        while offset < end_offset:
+            reached = offset
+            try:
+                for batch in log.batches(offset, SCAN_BYTES):
+                    for record in iter_records(
+                        batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX
+                    ):
+                        assert record.offset is not None
+                        if record.offset >= end_offset:
+                            return
+                        if record.offset >= offset:
+                            yield record
+                    reached = read_header(batch).next_offset
+            except CorruptBatch:
+                reached = past_damage(log, reached)
+            if reached == offset:
+                return
+            offset = reached
+
+    def deliver(
+        self,
+        offsets: Sequence[int],
+        now_ms: int,
+        deadline_ms: int,
+        *,
+        attempt: bytes = b"",
+        once: bool = False,
+    ) -> int:
+        """Hand the messages out. `once`: for good, whatever becomes of the consumer."""
+        if once:
+            return self.change(Deleted(tuple(offsets)), now_ms)
+        return self.change(Delivered(tuple(offsets), now_ms, deadline_ms, attempt), now_ms)
+
+    def release(self, offsets: Sequence[int], now_ms: int) -> None:
+        """Nobody got these messages although they were handed out."""
+        for offset in offsets:
+            held = self.delivery.held(offset)
+            if held is not None and held.is_in_flight:
+                self.change(VisibilityChanged(offset, now_ms), now_ms)
+        if self.delivery.tick(now_ms) or self.delivery.ready_count:
+            self._on_ready(self)
+
+    def change(self, change: Change, now_ms: int) -> int:
+        """Write the change down, then make it; returns the journal's offset to wait for."""
+        journal = self.journal
+        assert journal is not None, "a queue opens its journals before it changes anything"
+        end_offset = journal.write(change, now_ms)
+        self.delivery.apply(change)
+        return end_offset

@@ -1,0 +1,139 @@
+"""What consumers say of the messages that they hold: done, or hide it for so long."""
+
+from collections.abc import Callable, Sequence
+
+from duolog.broker.queues.commits import Commits
+from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.queue_state import QueueState
+from duolog.broker.queues.receipts import Receipt
+from duolog.core.queues.changes import Deleted, VisibilityChanged
+from duolog.model.errors import Refusal
+from duolog.model.queue_errors import (
+    InvalidParameterValue,
+    MessageNotInflight,
+    ReceiptHandleIsInvalid,
+)
+
+VISIBILITY_MS_MAX = 43_200_000
+
+
+class Settling:
+    def __init__(
+        self, queue: QueueState, on_settled: Callable[[QueuePartition, int], None]
+    ) -> None:
+        self._queue = queue
+        self._on_settled = on_settled
+        """Others may be served now; told the time."""
+
+    def delete(
+        self,
+        handles: Sequence[str],
+        done: Callable[[list[Refusal | None] | Refusal], None],
+    ) -> None:
+        """A result for each handle; answered once all deletions are durable."""
+        self._queue.journaled(lambda: self._delete(handles, done), done)
+
+    def _delete(
+        self,
+        handles: Sequence[str],
+        done: Callable[[list[Refusal | None] | Refusal], None],
+    ) -> None:
+        now_ms = self._queue.clock.now_ms()
+        results: list[Refusal | None] = []
+        doomed: dict[QueuePartition, list[tuple[int, int]]] = {}
+        for handle in handles:
+            refusal = None
+            try:
+                receipt, partition = self._receipt(handle)
+                if self._is_current(partition, receipt):
+                    doomed.setdefault(partition, []).append((len(results), receipt.offset))
+            except Refusal as found:
+                refusal = found
+            results.append(refusal)
+        commits = Commits(lambda failure: done(failure or results))
+        for partition, items in doomed.items():
+            try:
+                end_offset = partition.change(
+                    Deleted(tuple(dict.fromkeys(offset for _, offset in items))), now_ms
+                )
+            except Refusal as refusal:
+                for index, _ in items:
+                    results[index] = refusal
+                continue
+            assert partition.journal is not None
+            commits.add(partition.journal.partition, end_offset)
+        if self._queue.config.fifo:
+            # The groups of what was deleted may go on.
+            for partition in doomed:
+                self._on_settled(partition, now_ms)
+        commits.close()
+
+    def _is_current(self, partition: QueuePartition, receipt: Receipt) -> bool:
+        """Whether the receipt is for the latest delivery. Settling twice is no mistake."""
+        held = partition.delivery.held(receipt.offset)
+        if self._queue.config.fifo:
+            if held is not None and (
+                not held.is_in_flight or held.receive_count != receipt.receive_count
+            ):
+                raise InvalidParameterValue(
+                    "Value for parameter ReceiptHandle is invalid."
+                    " Reason: The receipt handle has expired."
+                )
+            return held is not None
+        return held is not None and held.receive_count == receipt.receive_count
+
+    def change_visibility(
+        self,
+        changes: Sequence[tuple[str, int]],
+        done: Callable[[list[Refusal | None] | Refusal], None],
+    ) -> None:
+        """Hide each for so many milliseconds from now; zero makes it visible at once."""
+        self._queue.journaled(lambda: self._change_visibility(changes, done), done)
+
+    def _change_visibility(
+        self,
+        changes: Sequence[tuple[str, int]],
+        done: Callable[[list[Refusal | None] | Refusal], None],
+    ) -> None:
+        now_ms = self._queue.clock.now_ms()
+        results: list[Refusal | None] = []
+        commits = Commits(lambda failure: done(failure or results))
+        touched: dict[QueuePartition, None] = {}
+        for handle, visibility_ms in changes:
+            refusal = None
+            try:
+                receipt, partition = self._receipt(handle)
+                self._check_hidden(partition, receipt, now_ms + visibility_ms)
+                end_offset = partition.change(
+                    VisibilityChanged(receipt.offset, now_ms + visibility_ms), now_ms
+                )
+                assert partition.journal is not None
+                commits.add(partition.journal.partition, end_offset)
+                touched[partition] = None
+            except Refusal as found:
+                refusal = found
+            results.append(refusal)
+        for partition in touched:
+            self._on_settled(partition, now_ms)
+        commits.close()
+
+    def _check_hidden(self, partition: QueuePartition, receipt: Receipt, deadline_ms: int) -> None:
+        delivery = partition.delivery
+        held = delivery.held(receipt.offset)
+        if held is None:
+            raise InvalidParameterValue(
+                "Value for parameter ReceiptHandle is invalid. Reason: Message does not exist"
+                " or is not available for visibility timeout change."
+            )
+        if not held.is_in_flight or held.receive_count != receipt.receive_count:
+            raise MessageNotInflight("The message is not hidden by this delivery any more.")
+        if deadline_ms > held.received_ms + VISIBILITY_MS_MAX:
+            raise InvalidParameterValue(
+                "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+            )
+
+    def _receipt(self, handle: str) -> tuple[Receipt, QueuePartition]:
+        receipt = self._queue.receipts.decode(handle)
+        if receipt.partition >= len(self._queue.partitions):
+            raise ReceiptHandleIsInvalid("The input receipt handle is not a valid receipt handle.")
+        return receipt, self._queue.partitions[receipt.partition]

@@ -1,0 +1,119 @@
+"""Follows what the metadata store holds under one prefix, and acts on each change in order.
+
+One task does all of it. What it keeps up to date is changed by nobody else.
+"""
+
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Iterable
+from typing import Generic, TypeVar
+
+from duolog.model.errors import RequestTimedOut
+from duolog.ports.metastore import (
+    Change,
+    ChangeSet,
+    Compacted,
+    MetaStore,
+    Snapshot,
+    StoreUnavailable,
+)
+
+_RETRY_S = 0.5
+"""How long to wait before asking an unavailable store again."""
+
+C = TypeVar("C")
+T = TypeVar("T")
+
+
+class StoreFollower(ABC, Generic[C]):
+    """`C` is what a change of the store means to whoever follows."""
+
+    def __init__(self, store: MetaStore, prefix: str) -> None:
+        self._store = store
+        self._prefix = prefix
+        self._mod_revisions: dict[str, int] = {}
+        self._applied_revision = 0
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self.task: asyncio.Task[None] | None = None
+        """Ends only by `stop` or by a failure to act, after which what is known is stale."""
+
+    @abstractmethod
+    def replay(self, changes: ChangeSet) -> Iterable[C]:
+        """Take in one revision; what is to be acted upon, in order."""
+
+    @abstractmethod
+    async def act(self, change: C) -> None: ...
+
+    async def start(self) -> None:
+        await self._read_all()
+        self.task = asyncio.create_task(self._follow())
+        self.task.add_done_callback(self._refuse_waiting)
+
+    async def stop(self) -> None:
+        if self.task is not None and self.task.cancel():
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.task
+
+    async def until(self, revision: int) -> None:
+        """Wait until a revision, which must have changed the prefix, has been acted upon."""
+        if self._applied_revision >= revision:
+            return
+        if self.task is None or self.task.done():
+            raise RequestTimedOut("this node no longer follows the metadata store")
+        applied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((revision, applied))
+        await applied
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                watch = self._store.watch(self._prefix, self._applied_revision + 1)
+                async for changes in watch:
+                    await self._apply(changes)
+            except Compacted:
+                await self._read_all()
+            except StoreUnavailable:
+                await asyncio.sleep(_RETRY_S)
+
+    async def _read_all(self) -> None:
+        await self._apply(self._difference(await self._store.range(self._prefix)))
+
+    def _difference(self, snapshot: Snapshot) -> ChangeSet:
+        """What leads from what is known to the snapshot, as if it had been one transaction."""
+        changes = [
+            Change(entry.key, entry)
+            for entry in snapshot.entries
+            if self._mod_revisions.get(entry.key) != entry.mod_revision
+        ]
+        present = {entry.key for entry in snapshot.entries}
+        changes += [Change(key, None) for key in self._mod_revisions if key not in present]
+        return ChangeSet(snapshot.revision, tuple(changes))
+
+    async def _apply(self, changes: ChangeSet) -> None:
+        for change in changes.changes:
+            if change.entry is None:
+                self._mod_revisions.pop(change.key, None)
+            else:
+                self._mod_revisions[change.key] = change.entry.mod_revision
+        for meant in self.replay(changes):
+            await self.act(meant)
+        self._applied_revision = changes.revision
+        for revision, applied in self._waiting:
+            if revision <= changes.revision and not applied.done():
+                applied.set_result(None)
+        self._waiting = [each for each in self._waiting if not each[1].done()]
+
+    def _refuse_waiting(self, task: asyncio.Task[None]) -> None:
+        for _, applied in self._waiting:
+            if not applied.done():
+                applied.set_exception(RequestTimedOut("this node stopped before it was done"))
+        self._waiting.clear()
+
+
+async def asked(answer: Awaitable[T]) -> T:
+    """The store's answer. Without one, whether a change happened stays unknown."""
+    try:
+        return await answer
+    except StoreUnavailable as error:
+        raise RequestTimedOut(f"the metadata store does not answer: {error}") from error

@@ -1,0 +1,1 @@
+"""`duolog group`: consumer groups and how far they came. The command lines are in commands.py."""

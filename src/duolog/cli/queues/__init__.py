@@ -1,0 +1,1 @@
+"""`duolog queue`: queues and the messages in them. The command lines are in commands.py."""

@@ -1,0 +1,249 @@
+"""The command lines of `duolog queue`. What a command needs is imported when it runs."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from duolog.cli.consent import DryRunOption, YesOption
+from duolog.cli.given import AdminOption, ConfigOption, SqsOption
+from duolog.cli.output import Format, FormatOption
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+
+
+class State(StrEnum):
+    ready = "ready"
+    in_flight = "in_flight"
+    delayed = "delayed"
+    dead = "dead"
+    done = "done"
+
+
+@app.command()
+def create(
+    name: NameArgument,
+    attributes: Annotated[
+        list[str] | None,
+        typer.Option("-a", "--attribute", metavar="NAME=VALUE", help="As in SQS; may be repeated."),
+    ] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="NAME=VALUE", help="May be repeated.")
+    ] = None,
+    dead_letter: Annotated[
+        str | None,
+        typer.Option(metavar="QUEUE", help="Where messages go that were received too often."),
+    ] = None,
+    max_receives: Annotated[
+        int, typer.Option(min=1, help="How often that is; with --dead-letter.")
+    ] = 10,
+    source_topic: Annotated[
+        str | None, typer.Option(metavar="TOPIC", help="Read the records of this topic.")
+    ] = None,
+    sqs: SqsOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Make a queue. One whose name ends in .fifo is a FIFO queue."""
+    from duolog.cli.queues import actions
+    from duolog.cli.queues.doors import Doors
+    from duolog.cli.session import run
+
+    wanted = actions.Wanted(attributes, tags, dead_letter, max_receives, source_topic)
+    run(actions.create(Doors(config, sqs=sqs), name, wanted, output))
+
+
+@app.command("ls")
+def list_(
+    prefix: Annotated[str, typer.Argument(metavar="[PREFIX]", show_default=False)] = "",
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """List queues, with how many messages each has."""
+    from duolog.cli.queues import actions
+    from duolog.cli.queues.doors import Doors
+    from duolog.cli.session import run
+
+    run(actions.list_all(Doors(config, admin=admin), prefix, output))
+
+
+@app.command()
+def info(
+    name: NameArgument,
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Describe a queue: its counts, attributes and tags."""
+    from duolog.cli.queues import actions
+    from duolog.cli.queues.doors import Doors
+    from duolog.cli.session import run
+
+    run(actions.info(Doors(config, admin=admin), name, output))
+
+
+@app.command()
+def send(
+    name: NameArgument,
+    bodies: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[BODY]...", help="Else the lines of standard input."),
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Message group, as FIFO queues need.")] = None,
+    dedup: Annotated[str | None, typer.Option(help="Deduplication id of one message.")] = None,
+    delay: Annotated[
+        int | None, typer.Option(min=0, max=900, help="Seconds before it can be received.")
+    ] = None,
+    attributes: Annotated[
+        list[str] | None,
+        typer.Option("-a", "--attribute", metavar="NAME=VALUE", help="May be repeated."),
+    ] = None,
+    sqs: SqsOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Send messages, and print their ids."""
+    from duolog.cli.queues.doors import Doors
+    from duolog.cli.queues.send import Template, send
+    from duolog.cli.session import reporting
+
+    with reporting():
+        template = Template.parse(group, dedup, delay, attributes)
+        send(Doors(config, sqs=sqs), name, bodies, template, output)
+
+
+@app.command()
+def receive(
+    name: NameArgument,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many at most.")] = 1,
+    wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for them.")] = 0,
+    visibility: Annotated[
+        int | None,
+        typer.Option(min=0, max=43_200, help="Seconds to hide them; else the queue's."),
+    ] = None,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete each once it is printed.")
+    ] = False,
+    sqs: SqsOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Receive messages, which hides them from others for a while."""
+    from duolog.cli.queues.doors import Doors
+    from duolog.cli.queues.receive import Wanted, receive
+    from duolog.cli.session import run
+
+    wanted = Wanted(count, wait, visibility, delete)
+    run(receive(Doors(config, sqs=sqs), name, wanted, output))
+
+
+@app.command()
+def peek(
+    name: NameArgument,
+    state: Annotated[State | None, typer.Option(help="Only messages in this state.")] = None,
+    message_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Only the message with this id.")
+    ] = None,
+    from_offset: Annotated[
+        int, typer.Option("--from", metavar="OFFSET", min=0, help="In each partition.")
+    ] = 0,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 10,
+    partition: Annotated[int | None, typer.Option(min=0, help="Else all.")] = None,
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Look at messages without receiving them."""
+    from duolog.cli.queues.doors import Doors
+    from duolog.cli.queues.peek import Wanted, peek
+    from duolog.cli.session import run
+
+    wanted = Wanted(state, message_id, from_offset, limit, partition)
+    run(peek(Doors(config, admin=admin), name, wanted, output))
+
+
+@app.command()
+def purge(
+    name: NameArgument,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+    sqs: SqsOption = None,
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Delete all messages of a queue."""
+    from duolog.cli.queues import actions
+    from duolog.cli.queues.doors import Doors
+    from duolog.cli.session import run
+
+    doors = Doors(config, sqs=sqs, admin=admin)
+    run(actions.purge(doors, name, output, yes=yes, dry_run=dry_run))
+
+
+@app.command()
+def redrive(
+    name: Annotated[str, typer.Argument(metavar="DLQ", show_default=False)],
+    to: Annotated[
+        str | None, typer.Option(metavar="QUEUE", help="Else where each message came from.")
+    ] = None,
+    rate: Annotated[
+        int | None, typer.Option(min=1, max=500, help="Messages a second at most.")
+    ] = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Only start it; the node goes on by itself.")
+    ] = False,
+    sqs: SqsOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Move the messages of a dead-letter queue back."""
+    from duolog.cli.queues.doors import Doors
+    from duolog.cli.queues.redrive import redrive
+    from duolog.cli.session import run
+
+    run(redrive(Doors(config, sqs=sqs), name, to, rate, output, wait=not no_wait))
+
+
+@app.command()
+def replay(
+    name: NameArgument,
+    first: Annotated[
+        str,
+        typer.Option("--from", metavar="TIME", help="start, @-1h or @2026-01-01T00:00:00Z."),
+    ] = "start",
+    end: Annotated[
+        str, typer.Option("--to", metavar="TIME", help="end, or a time; excluded.")
+    ] = "end",
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Deliver deleted messages again that the queue has retained, by when they were sent."""
+    from duolog.cli.queues import actions
+    from duolog.cli.queues.doors import Doors
+    from duolog.cli.session import run
+
+    run(actions.replay(Doors(config, admin=admin), name, first, end, output))
+
+
+@app.command("rm")
+def remove(
+    name: NameArgument,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+    sqs: SqsOption = None,
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Remove a queue and all its messages."""
+    from duolog.cli.queues import actions
+    from duolog.cli.queues.doors import Doors
+    from duolog.cli.session import run
+
+    doors = Doors(config, sqs=sqs, admin=admin)
+    run(actions.remove(doors, name, output, yes=yes, dry_run=dry_run))

@@ -1,0 +1,149 @@
+"""What `duolog queue send` does: batches of ten of what one read of standard input brought."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from duolog.cli.failures import ExitCode, Failure
+from duolog.cli.given import parse_pairs
+from duolog.cli.lines import read_lines
+from duolog.cli.output import Format, RowStream, tell
+from duolog.cli.queues.doors import Doors
+from duolog.client.queues import QueueClient
+from duolog.wire.sqs.messages import (
+    BatchResultErrorEntry,
+    MessageAttributeValue,
+    SendMessageBatchRequest,
+    SendMessageBatchRequestEntry,
+    SendMessageBatchResult,
+    SendMessageBatchResultEntry,
+)
+
+ENTRIES_PER_BATCH_MAX = 10
+BATCH_BYTES_MAX = 1 << 20
+"""Of bodies and attributes together, as SQS has it."""
+
+_COLUMNS = {"id": 36, "sequence_number": 20}
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What all messages of one command have in common."""
+
+    group: str | None
+    dedup: str | None
+    delay_seconds: int | None
+    attributes: dict[str, str]
+
+    @classmethod
+    def parse(
+        cls,
+        group: str | None,
+        dedup: str | None,
+        delay_seconds: int | None,
+        attributes: list[str] | None,
+    ) -> "Template":
+        return cls(group, dedup, delay_seconds, parse_pairs(attributes, "--attribute"))
+
+    @property
+    def attribute_bytes(self) -> int:
+        return sum(
+            len(name.encode()) + len("String") + len(value.encode())
+            for name, value in self.attributes.items()
+        )
+
+    def entry(self, entry_id: str, body: str) -> SendMessageBatchRequestEntry:
+        attributes = {
+            name: MessageAttributeValue("String", value) for name, value in self.attributes.items()
+        }
+        return SendMessageBatchRequestEntry(
+            id=entry_id,
+            message_body=body,
+            delay_seconds=self.delay_seconds,
+            message_attributes=attributes or None,
+            message_deduplication_id=self.dedup,
+            message_group_id=self.group,
+        )
+
+
+def send(
+    doors: Doors, name: str, bodies: list[str] | None, template: Template, form: Format
+) -> None:
+    """Not one long coroutine: reading a terminal would block it, and cannot be cancelled."""
+    count = 0
+    refused: list[BatchResultErrorEntry] = []
+    client = doors.queue_client()
+    with asyncio.Runner() as runner, RowStream(form, _COLUMNS) as rows:
+        try:
+            url = runner.run(client.url_of(name))
+            for batch in _batches([bodies] if bodies else _texts(), template):
+                if template.dedup is not None and count + len(batch) > 1:
+                    raise Failure(
+                        "--dedup would make all but one of these messages disappear."
+                        " Send them one by one, each with its own.",
+                        ExitCode.USAGE,
+                    )
+                result = runner.run(_send(client, url, name, batch, template))
+                for entry in result.successful:
+                    rows.write(_row(name, entry))
+                count += len(result.successful)
+                refused += result.failed
+        finally:
+            client.close()
+    tell(f"{count} messages sent to queue '{name}'.")
+    if refused:
+        reason = refused[0].message or refused[0].code
+        raise Failure(
+            f"{len(refused)} messages were refused: {reason} Correct them and send them again.",
+            ExitCode.FAILED,
+        )
+
+
+async def _send(
+    client: QueueClient, url: str, name: str, bodies: list[str], template: Template
+) -> SendMessageBatchResult:
+    entries = [template.entry(str(at), body) for at, body in enumerate(bodies)]
+    request = SendMessageBatchRequest(url, entries)
+    result: SendMessageBatchResult = await client.call(request, f"queue '{name}'")
+    result.successful.sort(key=lambda entry: int(entry.id))
+    return result
+
+
+def _row(name: str, entry: SendMessageBatchResultEntry) -> dict[str, str | None]:
+    return {
+        "queue": name,
+        "id": entry.message_id,
+        "sequence_number": entry.sequence_number,
+        "body_md5": entry.md5_of_message_body,
+    }
+
+
+def _texts() -> Iterator[list[str]]:
+    for lines in read_lines():
+        try:
+            yield [line.decode() for line in lines]
+        except UnicodeDecodeError:
+            raise Failure(
+                "A line is not UTF-8, which messages of a queue are. Send it to its topic"
+                " with `duolog topic produce`.",
+                ExitCode.USAGE,
+            ) from None
+
+
+def _batches(given: Iterable[list[str]], template: Template) -> Iterator[list[str]]:
+    """What came together goes together, as far as SQS takes it."""
+    overhead = template.attribute_bytes
+    for bodies in given:
+        batch: list[str] = []
+        size = 0
+        for body in bodies:
+            body_bytes = len(body.encode()) + overhead
+            if batch and (
+                len(batch) == ENTRIES_PER_BATCH_MAX or size + body_bytes > BATCH_BYTES_MAX
+            ):
+                yield batch
+                batch, size = [], 0
+            batch.append(body)
+            size += body_bytes
+        if batch:
+            yield batch

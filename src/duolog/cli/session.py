@@ -1,0 +1,43 @@
+"""Runs what a command does against a node, and tells how it ended."""
+
+import asyncio
+import io
+import os
+import sys
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from duolog.cli.explanations import explain
+from duolog.cli.failures import ExitCode, Failure, fail
+from duolog.client.errors import ClientError
+
+T = TypeVar("T")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    with reporting():
+        return asyncio.run(work)
+
+
+@contextmanager
+def reporting() -> Iterator[None]:
+    """Whatever ends the work becomes a message on stderr and an exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a character is no reason to stop halfway.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        yield
+        sys.stdout.flush()
+    except Failure as failure:
+        fail(str(failure), failure.code)
+    except ClientError as error:
+        explained = explain(error)
+        fail(str(explained), explained.code)
+    except KeyboardInterrupt:
+        raise SystemExit(int(ExitCode.INTERRUPTED)) from None
+    except BrokenPipeError:
+        # Who reads this has seen enough, as `head` does. What is still buffered must not be
+        # written at exit, which would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(int(ExitCode.DONE)) from None

@@ -1,0 +1,108 @@
+"""What `duolog topic create|ls|info|rm` do."""
+
+import asyncio
+from typing import Any
+
+from duolog.cli.consent import has_consent
+from duolog.cli.given import parse_pairs
+from duolog.cli.output import Format, Row, print_facts, print_one, print_rows, print_table
+from duolog.client.cluster import Cluster
+from duolog.client.errors import Endpoint
+from duolog.client.metadata import TopicInfo
+from duolog.client.offsets import Bounds, bounds_of
+from duolog.client.topics import UNSAID, create_topic, delete_topic, topic_configs
+
+_PARTITION_COLUMNS = ("partition", "leader", "replicas", "in_sync", "start_offset", "end_offset")
+
+
+async def create(
+    address: Endpoint, name: str, partitions: int | None, settings: list[str] | None, form: Format
+) -> None:
+    configs = parse_pairs(settings, "--set")
+    async with Cluster(address) as cluster:
+        count = await create_topic(cluster, name, partitions or UNSAID, configs)
+    print_rows([{"name": name, "partitions": count}], form, ("name", "partitions"))
+
+
+async def list_all(address: Endpoint, with_internal: bool, form: Format) -> None:
+    async with Cluster(address) as cluster:
+        topics = (await cluster.metadata()).topics.values()
+        shown = [each for each in topics if with_internal or not each.is_internal]
+        shown.sort(key=lambda topic: topic.name)
+        # One after another: a cluster with thousands of topics is not asked everything at once.
+        rows = [_summary(topic, await _bounds(cluster, topic)) for topic in shown]
+    print_rows(rows, form, ("name", "partitions", "records"))
+
+
+async def info(address: Endpoint, name: str, form: Format) -> None:
+    async with Cluster(address) as cluster:
+        topic = (await cluster.metadata([name])).topics[name]
+        bounds, configs = await asyncio.gather(
+            _bounds(cluster, topic), topic_configs(cluster, name)
+        )
+    row: Row = {
+        "name": topic.name,
+        "id": None if topic.id is None else str(topic.id),
+        "internal": topic.is_internal,
+        "records": _record_count(bounds),
+        "partitions": [
+            {
+                "partition": each.partition,
+                "leader": each.leader,
+                "replicas": list(each.replicas),
+                "in_sync": list(each.in_sync),
+                "start_offset": bounds[each.partition].start_offset,
+                "end_offset": bounds[each.partition].end_offset,
+            }
+            for each in topic.partitions
+        ],
+        "settings": {
+            setting: {"value": entry.value, "own": entry.is_own}
+            for setting, entry in configs.items()
+        },
+    }
+    print_one(row, form, _show)
+
+
+async def remove(address: Endpoint, name: str, form: Format, *, yes: bool, dry_run: bool) -> None:
+    async with Cluster(address) as cluster:
+        topic = (await cluster.metadata([name])).topics[name]
+        row = _summary(topic, await _bounds(cluster, topic))
+        loss = (
+            f"Removing topic '{name}' loses {row['records']} records in"
+            f" {row['partitions']} partitions for ever."
+        )
+        row["removed"] = has_consent(name, loss, yes=yes, dry_run=dry_run)
+        if row["removed"]:
+            await delete_topic(cluster, name)
+    print_rows([row], form, ("name", "partitions", "records", "removed"))
+
+
+async def _bounds(cluster: Cluster, topic: TopicInfo) -> dict[int, Bounds]:
+    return await bounds_of(cluster, topic.name, range(len(topic.partitions)))
+
+
+def _record_count(bounds: dict[int, Bounds]) -> int:
+    """Offsets, strictly: compaction leaves gaps that only reading would find."""
+    return sum(each.offset_count for each in bounds.values())
+
+
+def _summary(topic: TopicInfo, bounds: dict[int, Bounds]) -> dict[str, Any]:
+    return {
+        "name": topic.name,
+        "internal": topic.is_internal,
+        "partitions": len(topic.partitions),
+        "records": _record_count(bounds),
+    }
+
+
+def _show(row: Row) -> None:
+    """Settings that were not set on this topic are the node's: `-o json` has them, too."""
+    print_facts({name: row[name] for name in ("name", "id", "internal", "records")})
+    print()
+    cells = [[each[column] for column in _PARTITION_COLUMNS] for each in row["partitions"]]
+    print_table(cells, _PARTITION_COLUMNS)
+    own = {name: entry["value"] for name, entry in row["settings"].items() if entry["own"]}
+    if own:
+        print()
+        print_table(list(own.items()), ("setting", "value"))

@@ -1,0 +1,154 @@
+"""The command lines of `duolog topic`. What a command needs is imported when it runs."""
+
+from typing import Annotated
+
+import typer
+
+from duolog.cli.consent import DryRunOption, YesOption
+from duolog.cli.given import ConfigOption, KafkaOption, door_address
+from duolog.cli.output import Format, FormatOption
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+
+
+@app.command()
+def create(
+    name: NameArgument,
+    partitions: Annotated[
+        int | None, typer.Option("-p", "--partitions", min=1, help="How many; else the node's.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("-c", "--set", metavar="NAME=VALUE", help="A setting; may be repeated."),
+    ] = None,
+    kafka: KafkaOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Make a topic."""
+    from duolog.cli.session import run
+    from duolog.cli.topics import actions
+
+    address = door_address("kafka", kafka, config)
+    run(actions.create(address, name, partitions, settings, output))
+
+
+@app.command("ls")
+def list_(
+    internal: Annotated[bool, typer.Option("--internal", help="Also the system's own.")] = False,
+    kafka: KafkaOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """List topics."""
+    from duolog.cli.session import run
+    from duolog.cli.topics import actions
+
+    run(actions.list_all(door_address("kafka", kafka, config), internal, output))
+
+
+@app.command()
+def info(
+    name: NameArgument,
+    kafka: KafkaOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Describe a topic: its partitions, offsets and settings."""
+    from duolog.cli.session import run
+    from duolog.cli.topics import actions
+
+    run(actions.info(door_address("kafka", kafka, config), name, output))
+
+
+@app.command()
+def produce(
+    name: NameArgument,
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[VALUE]...", help="Else the lines of standard input."),
+    ] = None,
+    key: Annotated[str | None, typer.Option("-k", "--key", help="Of every record.")] = None,
+    headers: Annotated[
+        list[str] | None,
+        typer.Option("-H", "--header", metavar="NAME=VALUE", help="May be repeated."),
+    ] = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", min=0, help="Else by key, or in turn.")
+    ] = None,
+    compression: Annotated[
+        str, typer.Option("-z", "--compression", help="none, gzip, snappy, lz4 or zstd.")
+    ] = "none",
+    kafka: KafkaOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Write records, and print where each of them is."""
+    from duolog.cli.session import reporting
+    from duolog.cli.topics.produce import Template, produce
+
+    with reporting():
+        template = Template.parse(key, headers, partition, compression)
+        produce(door_address("kafka", kafka, config), name, values, template, output)
+
+
+@app.command()
+def consume(
+    name: NameArgument,
+    offset: Annotated[
+        str,
+        typer.Option(
+            "--offset",
+            metavar="RANGE",
+            help="start, end, 10, 10:20, @-1h, @-1h:end, @2026-01-01T00:00:00Z.",
+        ),
+    ] = "start",
+    partitions: Annotated[
+        list[int] | None,
+        typer.Option("--partition", min=0, help="Else all; may be repeated."),
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("-n", "--count", min=1, help="Stop after so many records.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for more at the end, until interrupted.")
+    ] = False,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "-f",
+            "--format",
+            help=r"As kcat: %t topic, %p partition, %o offset, %k key, %s value, %h headers,"
+            r" %T timestamp, %S and %K sizes; \n \t \xNN.",
+        ),
+    ] = None,
+    kafka: KafkaOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Read records."""
+    from duolog.cli.session import reporting, run
+    from duolog.cli.topics.consume import Wanted, consume
+
+    with reporting():
+        wanted = Wanted.parse(offset, partitions, count, follow, form)
+    run(consume(door_address("kafka", kafka, config), name, wanted, output))
+
+
+@app.command("rm")
+def remove(
+    name: NameArgument,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+    kafka: KafkaOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Remove a topic and all its records."""
+    from duolog.cli.session import run
+    from duolog.cli.topics import actions
+
+    address = door_address("kafka", kafka, config)
+    run(actions.remove(address, name, output, yes=yes, dry_run=dry_run))

@@ -1,0 +1,40 @@
+"""What partitions and positions on a command line mean in a topic."""
+
+from collections.abc import Collection, Sequence
+
+from duolog.cli.positions import Position
+from duolog.client.cluster import Cluster
+from duolog.client.errors import Refused
+from duolog.client.offsets import NO_OFFSET, Bounds, list_offsets
+
+
+async def chosen_partitions(cluster: Cluster, topic: str, named: Collection[int]) -> Sequence[int]:
+    """Those that are named, which have to be there, or all."""
+    known = range(len((await cluster.topic(topic)).partitions))
+    for partition in named:
+        if partition not in known:
+            subject = f"partition {partition} of topic '{topic}'"
+            raise Refused("UNKNOWN_TOPIC_OR_PARTITION", subject)
+    return sorted(set(named)) or known
+
+
+async def resolve(
+    cluster: Cluster, topic: str, position: Position, bounds: dict[int, Bounds]
+) -> dict[int, int]:
+    """The offset that a position means in each partition, within what there is."""
+    match position.kind:
+        case "start":
+            return {at: each.start_offset for at, each in bounds.items()}
+        case "end":
+            return {at: each.end_offset for at, each in bounds.items()}
+        case "offset":
+            found = dict.fromkeys(bounds, position.value)
+        case "time":
+            asked = dict.fromkeys(bounds, position.value)
+            found = await list_offsets(cluster, topic, asked) if asked else {}
+    return {
+        at: each.end_offset
+        if found[at] == NO_OFFSET
+        else min(max(found[at], each.start_offset), each.end_offset)
+        for at, each in bounds.items()
+    }

@@ -1,0 +1,135 @@
+"""What `duolog topic produce` does: batches of what one read of standard input brought."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from duolog.cli.failures import ExitCode, Failure
+from duolog.cli.given import parse_pairs
+from duolog.cli.lines import read_lines
+from duolog.cli.output import Format, RowStream, tell
+from duolog.cli.topics.places import chosen_partitions
+from duolog.client.cluster import Cluster
+from duolog.client.errors import Endpoint
+from duolog.client.partitioner import partition_of
+from duolog.client.producer import Producer
+from duolog.records import compression
+from duolog.records.record import Record
+
+BATCH_BYTES_MAX = 512 << 10
+"""Half of what a topic takes by default, leaving room for what surrounds each value."""
+
+_RECORD_OVERHEAD_BYTES = 32
+_COLUMNS = {"partition": 9, "offset": 12, "timestamp_ms": 13}
+_CODECS = {
+    "none": compression.NONE,
+    "gzip": compression.GZIP,
+    "snappy": compression.SNAPPY,
+    "lz4": compression.LZ4,
+    "zstd": compression.ZSTD,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What all records of one command have in common."""
+
+    key: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+    partition: int | None
+    codec: int
+
+    @classmethod
+    def parse(
+        cls, key: str | None, headers: list[str] | None, partition: int | None, codec: str
+    ) -> "Template":
+        if codec not in _CODECS:
+            raise Failure(
+                f"'{codec}' is no compression. Use one of {', '.join(_CODECS)}.", ExitCode.USAGE
+            )
+        pairs = parse_pairs(headers, "--header")
+        return cls(
+            None if key is None else key.encode(),
+            tuple((name, value.encode()) for name, value in pairs.items()),
+            partition,
+            _CODECS[codec],
+        )
+
+    def record(self, value: bytes) -> Record:
+        return Record(self.key, value, self.headers, int(time.time() * 1000))
+
+
+def produce(
+    address: Endpoint, topic: str, values: list[str] | None, template: Template, form: Format
+) -> None:
+    """Not one long coroutine: reading a terminal would block it, and cannot be cancelled."""
+    given: Iterable[list[bytes]] = read_lines()
+    if values:
+        given = [[value.encode() for value in values]]
+    count = 0
+    with asyncio.Runner() as runner, RowStream(form, _COLUMNS) as rows:
+        sending = _Sending(address, topic, template)
+        try:
+            runner.run(sending.start())
+            for lines in given:
+                for batch in _batches(lines):
+                    for partition, record in runner.run(sending.send(batch)):
+                        rows.write(
+                            {
+                                "topic": topic,
+                                "partition": partition,
+                                "offset": record.offset,
+                                "timestamp_ms": record.timestamp,
+                            }
+                        )
+                        count += 1
+        finally:
+            runner.run(sending.close())
+    tell(f"{count} records produced to topic '{topic}'.")
+
+
+class _Sending:
+    def __init__(self, address: Endpoint, topic: str, template: Template) -> None:
+        self._cluster = Cluster(address)
+        self._producer = Producer(self._cluster, compression=template.codec)
+        self._topic = topic
+        self._template = template
+        self._partitions: Sequence[int] = ()
+        self._turn = 0
+
+    async def start(self) -> None:
+        partition = self._template.partition
+        named = () if partition is None else (partition,)
+        self._partitions = await chosen_partitions(self._cluster, self._topic, named)
+
+    async def send(self, values: Sequence[bytes]) -> list[tuple[int, Record]]:
+        """Every record with its partition, and with the offset that it has got."""
+        records = [self._template.record(value) for value in values]
+        partition = self._choose()
+        base_offset = await self._producer.send(self._topic, partition, records)
+        return [
+            (partition, record._replace(offset=base_offset + at))
+            for at, record in enumerate(records)
+        ]
+
+    async def close(self) -> None:
+        await self._cluster.close()
+
+    def _choose(self) -> int:
+        """By key as other clients do; without one, whole batches in turn."""
+        key = self._template.key
+        if key is not None:
+            return self._partitions[partition_of(key, len(self._partitions))]
+        self._turn += 1
+        return self._partitions[(self._turn - 1) % len(self._partitions)]
+
+
+def _batches(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    first = size = 0
+    for at, line in enumerate(lines):
+        size += len(line) + _RECORD_OVERHEAD_BYTES
+        if at > first and size > BATCH_BYTES_MAX:
+            yield lines[first:at]
+            first, size = at, len(line) + _RECORD_OVERHEAD_BYTES
+    yield lines[first:]

@@ -1,0 +1,169 @@
+"""Finds the brokers, and keeps one connection to each that is asked something."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from duolog.client.connection import CALL_SECONDS_MAX, FRAME_BYTES_MAX, Connection, connect
+from duolog.client.errors import Endpoint, Refused, check
+from duolog.client.metadata import NO_LEADER, Metadata, TopicInfo, read_metadata, request_fields
+from duolog.wire.kafka.apis import ApiKey
+
+T = TypeVar("T")
+
+CLIENT_ID = "duolog"
+RETRY_PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""Between attempts, while the cluster changes its mind about who leads or coordinates."""
+
+_PASSING = frozenset(
+    (
+        "LEADER_NOT_AVAILABLE",
+        "NOT_LEADER_OR_FOLLOWER",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "NOT_COORDINATOR",
+        "NOT_CONTROLLER",
+    )
+)
+"""Refusals that end by themselves; nothing was done."""
+
+_GROUP_KEY = 0
+
+
+class Cluster:
+    """A context manager: leaving it closes the connections."""
+
+    def __init__(
+        self,
+        bootstrap: Endpoint,
+        *,
+        client_id: str = CLIENT_ID,
+        frame_bytes_max: int = FRAME_BYTES_MAX,
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._client_id = client_id
+        self._frame_bytes_max = frame_bytes_max
+        self._brokers: Mapping[int, Endpoint] = {}
+        self._topics: dict[str, TopicInfo] = {}
+        self._coordinators: dict[str, int] = {}
+        self._connections: dict[Endpoint, asyncio.Task[Connection]] = {}
+
+    async def call(
+        self,
+        api_key: ApiKey,
+        fields: Mapping[str, Any],
+        *,
+        node: int | None = None,
+        seconds_max: float = CALL_SECONDS_MAX,
+    ) -> Any:
+        """Ask a broker, or whichever was named first. kio's response."""
+        connection = await self._connection(node)
+        return await connection.call(api_key, fields, seconds_max=seconds_max)
+
+    async def metadata(self, topics: Collection[str] | None = None) -> Metadata:
+        """Freshly asked for; all topics unless some are named."""
+        described = read_metadata(await self.call(ApiKey.METADATA, request_fields(topics)))
+        self._brokers = described.brokers
+        self._topics.update(described.topics)
+        return described
+
+    async def topic(self, name: str) -> TopicInfo:
+        """As last heard of."""
+        known = self._topics.get(name)
+        return known or (await self.metadata([name])).topics[name]
+
+    async def leader(self, topic: str, partition: int) -> int:
+        """The broker to produce to and to fetch from."""
+        partitions = (await self.topic(topic)).partitions
+        subject = f"partition {partition} of topic '{topic}'"
+        if not 0 <= partition < len(partitions):
+            raise Refused("UNKNOWN_TOPIC_OR_PARTITION", subject)
+        if partitions[partition].leader == NO_LEADER:
+            raise Refused("LEADER_NOT_AVAILABLE", subject, "it has no leader now")
+        return partitions[partition].leader
+
+    async def coordinator(self, group: str) -> int:
+        """The broker that keeps a group."""
+        known = self._coordinators.get(group)
+        if known is None:
+            fields = {"key_type": _GROUP_KEY, "coordinator_keys": [group]}
+            response = await self.call(ApiKey.FIND_COORDINATOR, fields)
+            (found,) = response.coordinators
+            check(found.error_code, f"group '{group}'", found.error_message)
+            known = found.node_id
+            self._brokers = {**self._brokers, found.node_id: (found.host, found.port)}
+            self._coordinators[group] = known
+        return known
+
+    async def brokers(self) -> Collection[int]:
+        if not self._brokers:
+            await self.metadata([])
+        return self._brokers.keys()
+
+    async def retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Do it again while it is refused only because the cluster is changing."""
+        for pause_seconds in RETRY_PAUSES_SECONDS:
+            try:
+                return await attempt()
+            except Refused as refusal:
+                if not is_passing(refusal.name):
+                    raise
+            self.forget()
+            await asyncio.sleep(pause_seconds)
+        return await attempt()
+
+    def forget(self) -> None:
+        """What was heard of leaders and coordinators no longer holds."""
+        self._topics.clear()
+        self._coordinators.clear()
+
+    async def _connection(self, node: int | None) -> Connection:
+        endpoint = self._bootstrap if node is None else await self._endpoint(node)
+        opening = self._connections.get(endpoint)
+        if opening is None or not _is_usable(opening):
+            opening = self._connections[endpoint] = asyncio.create_task(
+                connect(endpoint, client_id=self._client_id, frame_bytes_max=self._frame_bytes_max)
+            )
+        # Others may wait for the same connection: whoever gives up leaves it to them.
+        return await asyncio.shield(opening)
+
+    async def _endpoint(self, node: int) -> Endpoint:
+        if node not in self._brokers:
+            await self.metadata([])
+        if node not in self._brokers:
+            raise Refused("LEADER_NOT_AVAILABLE", f"node {node}", "nobody knows its address")
+        return self._brokers[node]
+
+    async def close(self) -> None:
+        for opening in self._connections.values():
+            opening.cancel()
+            if opening.done() and not opening.cancelled() and opening.exception() is None:
+                opening.result().close()
+        await asyncio.gather(*self._connections.values(), return_exceptions=True)
+        self._connections.clear()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+def is_passing(name: str) -> bool:
+    return name in _PASSING
+
+
+def _is_usable(opening: "asyncio.Task[Connection]") -> bool:
+    if not opening.done():
+        return True
+    if opening.cancelled() or opening.exception() is not None:
+        return False
+    return opening.result().is_open

@@ -1,0 +1,149 @@
+"""HTTP/1.1 to one address, over one connection that is kept: a request, then its answer."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+import httptools
+
+from duolog.client.errors import Endpoint, Garbled, Unreachable, endpoint_text, reason_of
+
+BODY_BYTES_MAX = 64 << 20
+HEADERS_BYTES_MAX = 64 << 10
+CONNECT_SECONDS_MAX = 5.0
+ANSWER_SECONDS_MAX = 30.0
+
+_READ_BYTES = 256 << 10
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(slots=True)
+class HttpAnswer:
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    """Names in lower case."""
+    body: bytes = b""
+
+
+class HttpClient:
+    """Does one thing at a time. A context manager: leaving it closes the connection."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    @property
+    def host(self) -> str:
+        """As the Host header has it."""
+        return endpoint_text(self.endpoint)
+
+    async def request(
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        body: bytes = b"",
+        *,
+        seconds_max: float = ANSWER_SECONDS_MAX,
+    ) -> HttpAnswer:
+        """`target` is path and query, encoded. Never sent twice: it may have been done."""
+        lines = [f"{method} {target} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in {"Host": self.host, **headers}.items()]
+        lines += [f"Content-Length: {len(body)}", "", ""]
+        try:
+            async with asyncio.timeout(seconds_max):
+                reader, writer = await self._connected()
+                writer.write("\r\n".join(lines).encode() + body)
+                await writer.drain()
+                parser = await self._receive(reader)
+        except TimeoutError:
+            self.close()
+            raise Unreachable(self.endpoint, f"did not answer within {seconds_max:g} s") from None
+        except OSError as error:
+            self.close()
+            raise Unreachable(self.endpoint, f"went away: {reason_of(error)}") from None
+        except BaseException:
+            self.close()
+            raise
+        if not parser.keeps_alive:
+            self.close()
+        return parser.answer
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._streams is not None and self._streams[0].at_eof():
+            self.close()
+        if self._streams is None:
+            host, port = self.endpoint
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS_MAX):
+                    self._streams = await asyncio.open_connection(host, port)
+            except TimeoutError:
+                reason = f"did not accept a connection within {CONNECT_SECONDS_MAX:g} s"
+                raise Unreachable(self.endpoint, reason) from None
+            except OSError as error:
+                raise Unreachable(
+                    self.endpoint, f"cannot be connected to: {reason_of(error)}"
+                ) from None
+        return self._streams
+
+    async def _receive(self, reader: asyncio.StreamReader) -> "_AnswerParser":
+        parser = _AnswerParser()
+        try:
+            while not parser.is_complete:
+                data = await reader.read(_READ_BYTES)
+                if not data:
+                    raise Unreachable(self.endpoint, "closed the connection without an answer")
+                parser.feed(data)
+        except httptools.HttpParserError as error:
+            raise Garbled(f"{self.host} answers with what is no HTTP: {error}") from None
+        return parser
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _AnswerParser:
+    """httptools calls the methods that it knows by name."""
+
+    def __init__(self) -> None:
+        self.answer = HttpAnswer()
+        self.is_complete = False
+        self.keeps_alive = False
+        self._body = bytearray()
+        self._header_bytes = 0
+        self._parser = httptools.HttpResponseParser(self)
+
+    def feed(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes > HEADERS_BYTES_MAX:
+            raise httptools.HttpParserError("its headers are too long")
+        self.answer.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_body(self, data: bytes) -> None:
+        self._body += data
+        if len(self._body) > BODY_BYTES_MAX:
+            raise httptools.HttpParserError("its body is too long")
+
+    def on_message_complete(self) -> None:
+        self.answer.status = self._parser.get_status_code()
+        self.answer.body = bytes(self._body)
+        self.keeps_alive = self._parser.should_keep_alive()
+        self.is_complete = True

@@ -1,0 +1,67 @@
+"""What Metadata says: which brokers there are, which topics, and who leads what."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from duolog.client.errors import Endpoint, check
+
+NO_LEADER = -1
+
+
+class PartitionInfo(NamedTuple):
+    partition: int
+    leader: int
+    """NO_LEADER while there is none."""
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+
+
+class TopicInfo(NamedTuple):
+    name: str
+    id: UUID | None
+    is_internal: bool
+    partitions: tuple[PartitionInfo, ...]
+    """In the order of their indexes, which have no gaps."""
+
+
+class Metadata(NamedTuple):
+    cluster_id: str | None
+    controller: int
+    brokers: Mapping[int, Endpoint]
+    topics: Mapping[str, TopicInfo]
+
+
+def request_fields(topics: Iterable[str] | None) -> dict[str, Any]:
+    """`None` asks for all topics. Asking never creates one."""
+    named = None if topics is None else [{"topic_id": None, "name": name} for name in topics]
+    return {"topics": named, "allow_auto_topic_creation": False}
+
+
+def read_metadata(response: Any) -> Metadata:
+    """Refused when a topic that was asked for cannot be described."""
+    topics = {}
+    for topic in response.topics:
+        check(topic.error_code, f"topic '{topic.name}'")
+        topics[topic.name] = TopicInfo(
+            topic.name,
+            topic.topic_id,
+            topic.is_internal,
+            tuple(
+                PartitionInfo(
+                    each.partition_index,
+                    each.leader_id,
+                    each.leader_epoch,
+                    tuple(each.replica_nodes),
+                    tuple(each.isr_nodes),
+                )
+                for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+            ),
+        )
+    return Metadata(
+        response.cluster_id,
+        response.controller_id,
+        {each.node_id: (each.host, each.port) for each in response.brokers},
+        topics,
+    )

@@ -1,0 +1,122 @@
+"""The admin API, as far as it is about queues."""
+
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from duolog.client.errors import Garbled, Refused
+from duolog.client.http import HttpAnswer, HttpClient
+
+
+class Counts(msgspec.Struct):
+    ready: int
+    in_flight: int
+    delayed: int
+
+    @property
+    def total(self) -> int:
+        return self.ready + self.in_flight + self.delayed
+
+
+class QueueSummary(msgspec.Struct):
+    name: str
+    kind: str
+    counts: Counts
+    partitions: int
+
+
+class QueueDetails(QueueSummary):
+    attributes: dict[str, str]
+    tags: dict[str, str]
+    created_ms: int
+    oldest_message_age_seconds: float | None
+
+
+class PeekedMessage(msgspec.Struct):
+    id: str
+    partition: int
+    offset: int
+    state: str
+    receive_count: int
+    visible_ms: int | None
+    """When a message that is hidden becomes visible."""
+    sent_ms: int
+    group_id: str | None
+    deduplication_id: str | None
+    dead_letter_source: str | None
+    attributes: dict[str, dict[str, str]]
+    body: str
+
+
+class Page(msgspec.Struct):
+    messages: list[PeekedMessage]
+    next: int | None
+    """Where to look on in the partition; None at its end."""
+
+
+class _Queues(msgspec.Struct):
+    queues: list[QueueSummary]
+
+
+class _Replayed(msgspec.Struct):
+    messages: int
+
+
+class _Error(msgspec.Struct):
+    error: str
+
+
+class OperatorClient(HttpClient):
+    async def queues(self) -> list[QueueSummary]:
+        answered: _Queues = await self._ask("GET", "/queues", _Queues, "the queues")
+        return answered.queues
+
+    async def queue(self, name: str) -> QueueDetails:
+        found: QueueDetails = await self._ask("GET", _path(name), QueueDetails, _subject(name))
+        return found
+
+    async def message(self, name: str, message_id: str) -> PeekedMessage:
+        """By id, without receiving it."""
+        target = f"{_path(name)}/messages?{urlencode({'id': message_id})}"
+        page: Page = await self._ask("GET", target, Page, _subject(name))
+        return page.messages[0]
+
+    async def messages(
+        self, name: str, *, partition: int, from_offset: int, limit: int, state: str | None
+    ) -> Page:
+        """Messages of a partition from an offset on, without receiving them."""
+        asked = {"partition": partition, "from": from_offset, "limit": limit}
+        query = urlencode(asked if state is None else {**asked, "state": state})
+        page: Page = await self._ask("GET", f"{_path(name)}/messages?{query}", Page, _subject(name))
+        return page
+
+    async def replay(self, name: str, from_ms: int, to_ms: int) -> int:
+        """How many messages of that time were done and will be delivered again."""
+        body = msgspec.json.encode({"from_ms": from_ms, "to_ms": to_ms})
+        target = f"{_path(name)}/replay"
+        answered: _Replayed = await self._ask("POST", target, _Replayed, _subject(name), body)
+        return answered.messages
+
+    async def _ask(
+        self, method: str, target: str, shape: Any, subject: str, body: bytes = b""
+    ) -> Any:
+        headers = {"Content-Type": "application/json"} if body else {}
+        answer = await self.request(method, target, headers, body)
+        if answer.status != 200:
+            raise Refused(f"HTTP {answer.status}", subject, self._decode(answer, _Error).error)
+        return self._decode(answer, shape)
+
+    def _decode(self, answer: HttpAnswer, shape: Any) -> Any:
+        try:
+            return msgspec.json.decode(answer.body, type=shape)
+        except msgspec.MsgspecError as problem:
+            raise Garbled(f"{self.host} answers with what is no admin API: {problem}") from None
+
+
+def _path(name: str) -> str:
+    return f"/queues/{quote(name, safe='')}"
+
+
+def _subject(name: str) -> str:
+    return f"queue '{name}'"

@@ -1,0 +1,43 @@
+"""Receives that a consumer may repeat by name when the answer was lost (FIFO queues).
+
+A name stands for its messages while all of them are in flight under that very delivery, and
+no longer than SQS keeps it.
+"""
+
+from collections.abc import Mapping
+
+from duolog.core.queues.held import Held
+from duolog.core.queues.image import Image
+
+ATTEMPT_MS = 300_000
+
+
+class Attempts:
+    __slots__ = ("_receives",)
+
+    def __init__(self) -> None:
+        self._receives: dict[bytes, tuple[int, tuple[int, ...]]] = {}
+        """When, and what. Never more than there are messages in flight."""
+
+    def note(self, attempt: bytes, received_ms: int, offsets: tuple[int, ...]) -> None:
+        self._receives[attempt] = (received_ms, offsets)
+
+    def find(self, attempt: bytes, now_ms: int) -> tuple[int, ...] | None:
+        received_ms, offsets = self._receives.get(attempt, (0, ()))
+        return offsets if offsets and now_ms < received_ms + ATTEMPT_MS else None
+
+    def void(self, attempt: bytes, offset: int) -> None:
+        """One of its messages was settled, became visible, or was received again."""
+        receive = self._receives.get(attempt)
+        # The name may have been used again since, for other messages.
+        if receive is not None and offset in receive[1]:
+            del self._receives[attempt]
+
+    def save(self, image: Image) -> None:
+        image.attempts = sorted((name, *receive) for name, receive in self._receives.items())
+
+    def load(self, image: Image, held: Mapping[int, Held]) -> None:
+        for attempt, received_ms, offsets in image.attempts:
+            self.note(attempt, received_ms, offsets)
+            for offset in offsets:
+                held[offset].attempt = attempt

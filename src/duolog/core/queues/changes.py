@@ -1,0 +1,168 @@
+"""Changes of the delivery state, and their bytes in the companion log.
+
+A change says everything that recovery needs: the machine in delivery.py reads no clock and no
+messages when it applies one.
+"""
+
+from collections.abc import Iterator
+from struct import Struct, pack, unpack_from
+from struct import error as StructError
+from typing import NamedTuple, TypeAlias
+
+
+class Delivered(NamedTuple):
+    """Messages were given to a consumer, and are hidden until the deadline."""
+
+    offsets: tuple[int, ...]
+    now_ms: int
+    deadline_ms: int
+    attempt: bytes = b""
+    """The consumer's own name for this receive, under which it may ask for it again."""
+
+
+class Deleted(NamedTuple):
+    """Messages are done: deleted by a consumer, moved to another queue, or unreadable."""
+
+    offsets: tuple[int, ...]
+
+
+class VisibilityChanged(NamedTuple):
+    """A message that was received is hidden until another time; one that has come ends it."""
+
+    offset: int
+    deadline_ms: int
+
+
+class Trimmed(NamedTuple):
+    """Everything below is done: the queue was purged, or its retention has passed."""
+
+    before_offset: int
+
+
+class Replayed(NamedTuple):
+    """What is done in a range is to be delivered again, as if it had never been received."""
+
+    first_offset: int
+    next_offset: int
+    now_ms: int
+    """Retention counts from here: what is replayed is usually older than that already."""
+    groups: tuple[tuple[bytes, tuple[int, ...]], ...] = ()
+    """The messages that have a group, by group. What is done is forgotten with its group, so
+    the change has to say it."""
+
+
+Change: TypeAlias = Delivered | Deleted | VisibilityChanged | Trimmed | Replayed
+
+_DELIVERED, _DELETED, _VISIBILITY_CHANGED, _TRIMMED, _REPLAYED = range(1, 6)
+
+_DELIVERED_HEAD = Struct(">BHIqq")
+_DELIVERED_ONE = Struct(">BHIqqq")
+_DELETED_HEAD = Struct(">BI")
+_DELETED_ONE = Struct(">BIq")
+_VISIBILITY = Struct(">Bqq")
+_TRIMMED_WHOLE = Struct(">Bq")
+_REPLAYED_HEAD = Struct(">BqqqI")
+_GROUP_HEAD = Struct(">HI")
+
+
+def encode_change(change: Change) -> bytes:
+    match change:
+        case Delivered((offset,), now_ms, deadline_ms, attempt):
+            head = _DELIVERED_ONE.pack(_DELIVERED, len(attempt), 1, now_ms, deadline_ms, offset)
+            return head + attempt
+        case Deleted((offset,)):
+            return _DELETED_ONE.pack(_DELETED, 1, offset)
+        case Delivered(offsets, now_ms, deadline_ms, attempt):
+            head = _DELIVERED_HEAD.pack(_DELIVERED, len(attempt), len(offsets), now_ms, deadline_ms)
+            return head + pack(f">{len(offsets)}q", *offsets) + attempt
+        case Deleted(offsets):
+            head = _DELETED_HEAD.pack(_DELETED, len(offsets))
+            return head + pack(f">{len(offsets)}q", *offsets)
+        case VisibilityChanged():
+            return _VISIBILITY.pack(_VISIBILITY_CHANGED, *change)
+        case Trimmed():
+            return _TRIMMED_WHOLE.pack(_TRIMMED, *change)
+        case Replayed(first_offset, next_offset, now_ms, groups):
+            parts = [_REPLAYED_HEAD.pack(_REPLAYED, first_offset, next_offset, now_ms, len(groups))]
+            for group, offsets in groups:
+                parts += (
+                    _GROUP_HEAD.pack(len(group), len(offsets)),
+                    group,
+                    pack(f">{len(offsets)}q", *offsets),
+                )
+            return b"".join(parts)
+
+
+def decode_changes(data: bytes) -> Iterator[Change]:
+    """Those that were written one after the other. ValueError for anything else.
+
+    Nothing is given out before all of it is read, so that damage is never half applied.
+    """
+    changes: list[Change] = []
+    at = 0
+    try:
+        while at < len(data):
+            change, at = _READERS[data[at]](data, at)
+            changes.append(change)
+    except StructError as error:
+        raise ValueError(f"a change is cut short: {error}") from error
+    except KeyError as error:
+        raise ValueError(f"there is no change of kind {error}") from error
+    return iter(changes)
+
+
+def _read_delivered(data: bytes, at: int) -> tuple[Change, int]:
+    _, attempt_length, count, now_ms, deadline_ms = _DELIVERED_HEAD.unpack_from(data, at)
+    offsets, at = _read_offsets(data, at + _DELIVERED_HEAD.size, count)
+    attempt, at = _read_bytes(data, at, attempt_length)
+    return Delivered(offsets, now_ms, deadline_ms, attempt), at
+
+
+def _read_deleted(data: bytes, at: int) -> tuple[Change, int]:
+    _, count = _DELETED_HEAD.unpack_from(data, at)
+    offsets, at = _read_offsets(data, at + _DELETED_HEAD.size, count)
+    return Deleted(offsets), at
+
+
+def _read_visibility(data: bytes, at: int) -> tuple[Change, int]:
+    _, offset, deadline_ms = _VISIBILITY.unpack_from(data, at)
+    return VisibilityChanged(offset, deadline_ms), at + _VISIBILITY.size
+
+
+def _read_trimmed(data: bytes, at: int) -> tuple[Change, int]:
+    _, before_offset = _TRIMMED_WHOLE.unpack_from(data, at)
+    return Trimmed(before_offset), at + _TRIMMED_WHOLE.size
+
+
+def _read_replayed(data: bytes, at: int) -> tuple[Change, int]:
+    _, first_offset, next_offset, now_ms, count = _REPLAYED_HEAD.unpack_from(data, at)
+    at += _REPLAYED_HEAD.size
+    groups = []
+    for _ in range(count):
+        length, offset_count = _GROUP_HEAD.unpack_from(data, at)
+        group, at = _read_bytes(data, at + _GROUP_HEAD.size, length)
+        offsets, at = _read_offsets(data, at, offset_count)
+        groups.append((group, offsets))
+    return Replayed(first_offset, next_offset, now_ms, tuple(groups)), at
+
+
+_READERS = {
+    _DELIVERED: _read_delivered,
+    _DELETED: _read_deleted,
+    _VISIBILITY_CHANGED: _read_visibility,
+    _TRIMMED: _read_trimmed,
+    _REPLAYED: _read_replayed,
+}
+
+
+def _read_offsets(data: bytes, at: int, count: int) -> tuple[tuple[int, ...], int]:
+    # Believed only as far as there are bytes for it: the count may be damaged, too.
+    if count > (len(data) - at) // 8:
+        raise ValueError(f"{count} offsets announced, {len(data) - at} bytes left")
+    return unpack_from(f">{count}q", data, at), at + 8 * count
+
+
+def _read_bytes(data: bytes, at: int, length: int) -> tuple[bytes, int]:
+    if length > len(data) - at:
+        raise ValueError(f"{length} bytes announced, {len(data) - at} left")
+    return bytes(data[at : at + length]), at + length

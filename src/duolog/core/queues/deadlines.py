@@ -1,0 +1,86 @@
+"""When messages in flight become visible again.
+
+Entries of messages that were settled or hidden for longer stay behind, for finding them would
+cost more than the rest; they are passed over when their time comes, and swept out when they
+are more than the living ones.
+"""
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+
+from duolog.core.queues.held import Held
+
+STALE_ENTRIES_MIN = 1_024
+"""So few stale entries are never swept out: doing so would cost more than they do."""
+
+
+class Deadlines:
+    __slots__ = ("_held", "_offsets_at", "_size", "_times_ms")
+
+    def __init__(self, held: dict[int, Held]) -> None:
+        self._held = held
+        """All messages that were received, by offset."""
+        self._times_ms: list[int] = []
+        """A heap of the keys of _offsets_at: one receive, and often one millisecond, is one
+        entry here however many messages it has."""
+        self._offsets_at: dict[int, list[int]] = {}
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """Entries, living and stale."""
+        return self._size
+
+    def add(self, deadline_ms: int, offsets: list[int]) -> None:
+        entries = self._offsets_at.get(deadline_ms)
+        if entries is None:
+            self._offsets_at[deadline_ms] = offsets
+            heappush(self._times_ms, deadline_ms)
+        else:
+            entries += offsets
+        self._size += len(offsets)
+        if self._size > 2 * len(self._held) + STALE_ENTRIES_MIN:
+            self._sweep()
+
+    def is_due(self, now_ms: int) -> bool:
+        """Whether the time of an entry has come; it may be a stale one."""
+        return bool(self._times_ms) and self._times_ms[0] <= now_ms
+
+    def pop_due(self, now_ms: int) -> Iterator[tuple[int, Held]]:
+        """The messages whose time in flight is over, by deadline."""
+        while self._times_ms and self._times_ms[0] <= now_ms:
+            deadline_ms = heappop(self._times_ms)
+            offsets = self._offsets_at.pop(deadline_ms)
+            self._size -= len(offsets)
+            for offset in offsets:
+                if self._is_live(offset, deadline_ms):
+                    yield offset, self._held[offset]
+
+    def next_ms(self) -> int | None:
+        """When the next message in flight becomes visible."""
+        while self._times_ms:
+            deadline_ms = self._times_ms[0]
+            offsets = self._offsets_at[deadline_ms]
+            while offsets:
+                if self._is_live(offsets[-1], deadline_ms):
+                    return deadline_ms
+                offsets.pop()
+                self._size -= 1
+            heappop(self._times_ms)
+            del self._offsets_at[deadline_ms]
+        return None
+
+    def _is_live(self, offset: int, deadline_ms: int) -> bool:
+        held = self._held.get(offset)
+        return held is not None and held.is_in_flight and held.deadline_ms == deadline_ms
+
+    def _sweep(self) -> None:
+        living: dict[int, list[int]] = {}
+        for deadline_ms, offsets in self._offsets_at.items():
+            kept = [offset for offset in offsets if self._is_live(offset, deadline_ms)]
+            if kept:
+                living[deadline_ms] = kept
+        self._offsets_at = living
+        self._size = sum(map(len, living.values()))
+        self._times_ms = list(living)
+        heapify(self._times_ms)

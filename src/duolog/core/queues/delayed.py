@@ -1,0 +1,139 @@
+"""Messages that may not be given out yet, by the time at which they may."""
+
+from array import array
+from heapq import heapify, heappop, heappush
+
+from duolog.core.queues.image import Image, from_column, to_column
+from duolog.core.queues.ranges import OffsetRanges
+
+STALE_OFFSETS_MIN = 1_024
+"""So few offsets that went before their time are never swept out of the index by time."""
+
+
+class Delayed:
+    __slots__ = ("_due_at", "_ranges", "_stale", "_times_ms")
+
+    def __init__(self) -> None:
+        self._ranges = OffsetRanges()
+        self._due_at: dict[int, list[int]] = {}
+        """By due time the first and next offset of each range in turn. What was removed from
+        _ranges in the meantime is still in here."""
+        self._times_ms: list[int] = []
+        """A heap of the keys of _due_at."""
+        self._stale = 0
+
+    def __contains__(self, offset: int) -> bool:
+        return offset in self._ranges
+
+    @property
+    def count(self) -> int:
+        return self._ranges.count
+
+    @property
+    def ranges(self) -> OffsetRanges:
+        """For reading only."""
+        return self._ranges
+
+    def append(self, first: int, next_offset: int, due_ms: int) -> None:
+        """Adds messages that were sent after all others."""
+        self._ranges.append(first, next_offset)
+        ranges = self._due_at.get(due_ms)
+        if ranges is None:
+            self._due_at[due_ms] = [first, next_offset]
+            heappush(self._times_ms, due_ms)
+        elif ranges[-1] == first:
+            ranges[-1] = next_offset
+        else:
+            ranges += (first, next_offset)
+
+    def discard(self, offset: int) -> bool:
+        """Takes one away before its time; False when it is not delayed."""
+        if not self._ranges.count or not self._ranges.discard(offset):
+            return False
+        self._note_stale(1)
+        return True
+
+    def remove_below(self, before_offset: int) -> int:
+        removed = self._ranges.remove_below(before_offset)
+        self._note_stale(removed)
+        return removed
+
+    def truncate(self, end_offset: int) -> int:
+        removed = self._ranges.remove_from(end_offset)
+        # At once: the offsets will be given to other messages, with delays of their own.
+        self._sweep()
+        return removed
+
+    def is_due(self, now_ms: int) -> bool:
+        """Whether the time of some has come, though they may have gone before it."""
+        return bool(self._times_ms) and self._times_ms[0] <= now_ms
+
+    def pop_due(self, now_ms: int) -> list[tuple[int, int]]:
+        """Removes the ranges whose time has come."""
+        due: list[tuple[int, int]] = []
+        while self._times_ms and self._times_ms[0] <= now_ms:
+            ranges = self._due_at.pop(heappop(self._times_ms))
+            for at in range(0, len(ranges), 2):
+                removed = self._ranges.remove(ranges[at], ranges[at + 1])
+                self._stale -= ranges[at + 1] - ranges[at]
+                self._stale += sum(next_offset - first for first, next_offset in removed)
+                due += removed
+        return due
+
+    def next_ms(self) -> int | None:
+        """When the next of them becomes ready."""
+        if self._stale:
+            while self._times_ms and not self._has_living(self._times_ms[0]):
+                del self._due_at[heappop(self._times_ms)]
+        return self._times_ms[0] if self._times_ms else None
+
+    def save(self, image: Image) -> None:
+        self._sweep()
+        living = [
+            (ranges[at], ranges[at + 1], due_ms)
+            for due_ms, ranges in self._due_at.items()
+            for at in range(0, len(ranges), 2)
+        ]
+        flat = array("q")
+        for first, next_offset, due_ms in sorted(living):
+            flat.extend((due_ms, first, next_offset))
+        image.delayed = to_column(flat)
+
+    def load(self, image: Image) -> None:
+        """ValueError when the image contradicts itself."""
+        flat = from_column(image.delayed)
+        end = 0
+        for due_ms, first, next_offset in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+            if not end <= first < next_offset:
+                raise ValueError("delayed ranges that are not ascending")
+            self.append(first, next_offset, due_ms)
+            end = next_offset
+
+    def _has_living(self, due_ms: int) -> bool:
+        ranges = self._due_at[due_ms]
+        for at in range(0, len(ranges), 2):
+            first, _ = next(self._ranges.pieces(ranges[at]), (ranges[at + 1], 0))
+            if first < ranges[at + 1]:
+                return True
+            self._stale -= ranges[at + 1] - ranges[at]
+            ranges[at] = ranges[at + 1]
+        return False
+
+    def _note_stale(self, removed: int) -> None:
+        self._stale += removed
+        if self._stale > self._ranges.count + STALE_OFFSETS_MIN:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        living: dict[int, list[int]] = {}
+        for due_ms, ranges in self._due_at.items():
+            for at in range(0, len(ranges), 2):
+                for first, next_offset in self._ranges.pieces(ranges[at]):
+                    if first >= ranges[at + 1]:
+                        break
+                    piece = (first, min(next_offset, ranges[at + 1]))
+                    living.setdefault(due_ms, []).extend(piece)
+        self._due_at = living
+        self._times_ms = list(living)
+        heapify(self._times_ms)
+        self._stale = 0

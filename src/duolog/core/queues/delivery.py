@@ -1,0 +1,232 @@
+"""The delivery state of one partition of a queue: which messages are ready, hidden or done.
+
+Driven by broker/queues. Messages come in by `enqueue`, the durable state changes only by
+`apply`, with changes that were written to the companion log, and time passes only by what the
+machine is told. What is below `end_offset` and neither waits, is delayed, nor is held is done.
+"""
+
+from collections.abc import Iterable, Iterator
+from heapq import merge, nsmallest
+from itertools import chain, islice, starmap
+
+from duolog.core.queues.fair import FairGroups
+from duolog.core.queues.fifo import FifoGroups
+from duolog.core.queues.held import Held, load_held, save_held
+from duolog.core.queues.image import Image, decode_image, encode_image
+from duolog.core.queues.rules import DeliveryRules
+from duolog.core.queues.sent_times import SentTimes
+from duolog.core.queues.transitions import Transitions
+from duolog.core.queues.ungrouped import Ungrouped
+
+
+class Delivery(Transitions):
+    __slots__ = ("_sent",)
+
+    def __init__(self, rules: DeliveryRules, end_offset: int = 0) -> None:
+        super().__init__(rules, end_offset)
+        self._sent = SentTimes()
+
+    def enqueue_range(
+        self, first_offset: int, next_offset: int, sent_ms: int, due_ms: int = 0
+    ) -> None:
+        """Messages without a group. What is known already is passed over.
+
+        The time is the partition's, not what a producer claims: retention goes by it.
+        """
+        if first_offset < self.end_offset:
+            first_offset = self.end_offset
+        if first_offset >= next_offset:
+            return
+        self.end_offset = next_offset
+        second = sent_ms // 1000
+        if second > self._sent.last_second:
+            self._sent.note(first_offset, second)
+        if due_ms <= self._now_ms:
+            self._waiting.add_range(first_offset, next_offset)
+            self.ready_count += next_offset - first_offset
+        else:
+            self._delayed.append(first_offset, next_offset, due_ms)
+            for offset in range(first_offset, next_offset) if self._rules.fifo else ():
+                self._waiting.add_delayed(offset, None)
+
+    def enqueue(self, offset: int, sent_ms: int, *, group: bytes | None, due_ms: int = 0) -> None:
+        """One message, hidden until it is due. One that is known already is passed over."""
+        if offset < self.end_offset:
+            return
+        self.end_offset = offset + 1
+        second = sent_ms // 1000
+        if second > self._sent.last_second:
+            self._sent.note(offset, second)
+        if group is not None:
+            self._expect_groups()
+        if due_ms <= self._now_ms:
+            self._waiting.add(offset, group, sent_ms)
+            self.ready_count += 1
+        else:
+            self._delayed.append(offset, offset + 1, due_ms)
+            self._waiting.add_delayed(offset, group)
+
+    def skip_to(self, end_offset: int) -> None:
+        """There is no message up to here: what the log had is gone, or cannot be read."""
+        self.end_offset = max(self.end_offset, end_offset)
+
+    def choose(self, count: int, now_ms: int) -> list[int]:
+        """The messages that a receive would get now.
+
+        They are chosen again until a Delivered with them is applied. Nothing is chosen past
+        the limit of messages in flight.
+        """
+        self._pass_time(now_ms)
+        count = min(count, self._rules.in_flight_max - self.in_flight_count)
+        if count <= 0 or not self.ready_count:
+            return []
+        return self._waiting.choose(count, now_ms)
+
+    def find_attempt(self, attempt: bytes, now_ms: int) -> tuple[int, ...] | None:
+        """What a receive of this name got, while all of it is in flight by that delivery."""
+        self._pass_time(now_ms)
+        return self._attempts.find(attempt, now_ms)
+
+    def tick(self, now_ms: int) -> bool:
+        """Time has passed. True if since the last tick messages became ready, or dead."""
+        self._pass_time(now_ms)
+        has_news, self._has_news = self._has_news, False
+        return has_news
+
+    def next_deadline_ms(self) -> int | None:
+        """When `tick` next has something to do."""
+        times_ms = (self._deadlines.next_ms(), self._delayed.next_ms())
+        return min((at_ms for at_ms in times_ms if at_ms is not None), default=None)
+
+    @property
+    def has_dead(self) -> bool:
+        return bool(self._dead)
+
+    def dead(self) -> tuple[int, ...]:
+        """Messages that were received too often. They stay so until they are deleted, which
+        is to say moved, or allowed more receives."""
+        return tuple(sorted(self._dead))
+
+    def revive(self) -> None:
+        """There is nowhere to move dead messages to: they are ready again."""
+        for offset in sorted(self._dead):
+            self._restore(offset, self._held[offset])
+
+    def held(self, offset: int) -> Held | None:
+        """What is known of a message that was received and is not done."""
+        return self._held.get(offset)
+
+    def has_group(self, group: bytes) -> bool:
+        """Whether a FIFO queue has messages of the group that are not done."""
+        assert isinstance(self._waiting, FifoGroups)
+        return self._waiting.has(group)
+
+    def state_of(self, offset: int, now_ms: int) -> str:
+        self._pass_time(now_ms)
+        if offset >= self.end_offset:
+            return "unknown"
+        held = self._held.get(offset)
+        if held is not None:
+            return "in_flight" if held.is_in_flight else "dead" if held.is_dead else "ready"
+        if self._waiting.is_fresh(offset):
+            return "ready"
+        return "delayed" if offset in self._delayed else "done"
+
+    def undone(self, from_offset: int, limit: int) -> list[int]:
+        """The lowest offsets that are not done, ascending."""
+        sources = (
+            nsmallest(limit, (offset for offset in self._held if offset >= from_offset)),
+            _offsets(self._waiting.fresh_pieces(from_offset)),
+            _offsets(self._delayed.ranges.pieces(from_offset)),
+        )
+        return list(islice(merge(*sources), limit))
+
+    def low_offset(self) -> int:
+        """The lowest offset that is not done; the end if there is none."""
+        lowest = (
+            min(self._held, default=None),
+            self._waiting.first_fresh(),
+            self._delayed.ranges.first,
+        )
+        return min((offset for offset in lowest if offset is not None), default=self.end_offset)
+
+    def oldest_sent_ms(self) -> int | None:
+        """About when the oldest message that is not done was sent, to the second."""
+        low_offset = self.low_offset()
+        return self._sent.sent_ms(low_offset) if low_offset < self.end_offset else None
+
+    def expired_before(self, now_ms: int) -> int:
+        """Everything below is older than retention; some above it may be, too."""
+        cutoff_ms = now_ms - self._rules.retention_ms
+        expired = self._sent.expired_before(cutoff_ms, self.end_offset)
+        # What was replayed counts as sent then, or it would be gone again at once.
+        self._replays = [replay for replay in self._replays if replay[1] > cutoff_ms]
+        return min(chain((expired,), (first_offset for first_offset, _ in self._replays)))
+
+    def offset_at(self, timestamp_ms: int) -> int:
+        """The first known offset sent at or after a time, to the second."""
+        return self._sent.offset_at(timestamp_ms, self.end_offset)
+
+    def forget_sent_before(self, offset: int) -> None:
+        """The log begins here now: when earlier messages were sent is not asked again."""
+        self._sent.forget_before(min(offset, self.low_offset()))
+
+    def truncate(self, end_offset: int) -> None:
+        """The log turned out to end here: what is past it was never sent."""
+        if end_offset >= self.end_offset:
+            return
+        self._finish([offset for offset in self._held if offset >= end_offset])
+        self._delayed.truncate(end_offset)
+        self.ready_count -= self._waiting.truncate(end_offset)
+        self._sent.truncate(end_offset)
+        self.end_offset = end_offset
+
+    def snapshot(self) -> bytes:
+        image = Image(self._rules.fifo, self.end_offset, self._now_ms)
+        save_held(image, self._held)
+        self._waiting.save(image)
+        self._attempts.save(image)
+        self._sent.save(image)
+        self._delayed.save(image)
+        image.replays = self._replays
+        return encode_image(image)
+
+    @classmethod
+    def from_snapshot(cls, data: bytes, rules: DeliveryRules) -> "Delivery":
+        """ValueError when it is damaged, or of the other kind of queue."""
+        image = decode_image(data)
+        if image.fifo != rules.fifo:
+            raise ValueError("a snapshot of the other kind of queue")
+        delivery = cls(rules, image.end_offset)
+        try:
+            delivery._load(image)
+        except (KeyError, IndexError) as error:
+            raise ValueError(f"a snapshot that contradicts itself: {error}") from error
+        return delivery
+
+    def _load(self, image: Image) -> None:
+        self._now_ms = image.now_ms
+        self._held.update(load_held(image))
+        self._delayed.load(image)
+        self._dead = {offset for offset, held in self._held.items() if held.is_dead}
+        for offset, held in self._held.items():
+            if held.is_in_flight:
+                self.in_flight_count += 1
+                self._deadlines.add(held.deadline_ms, [offset])
+        self._waiting.load(image, self._held)
+        if image.has_groups:
+            assert isinstance(self._waiting, Ungrouped)
+            self._waiting = FairGroups(self._waiting, self.in_flight_count)
+            self._waiting.load(image, self._held)
+        self.in_flight_count += len(self._dead)
+        fresh = self._waiting.fresh_pieces(0)
+        self.ready_count = len(self._held) - self.in_flight_count
+        self.ready_count += sum(next_offset - first for first, next_offset in fresh)
+        self._attempts.load(image, self._held)
+        self._sent.load(image)
+        self._replays = image.replays
+        self._examine()
+
+
+def _offsets(pieces: Iterable[tuple[int, int]]) -> Iterator[int]:
+    return chain.from_iterable(starmap(range, pieces))

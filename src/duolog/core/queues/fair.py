@@ -1,0 +1,281 @@
+"""The waiting messages of a standard queue in which some have a message group.
+
+The oldest message goes first, of whatever group, but those of noisy groups only after all
+others: one tenant with a large backlog does not keep the rest waiting (SQS: fair queues).
+Which groups are noisy is not in a snapshot. What is in flight shows it again after a restart,
+and recent processing time within the minute.
+"""
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heappop, heappush, merge
+
+from duolog.core.queues.held import Held
+from duolog.core.queues.image import Image, from_column, to_column
+from duolog.core.queues.lanes import Lanes
+from duolog.core.queues.noise import FairLane, Noise
+from duolog.core.queues.ranges import OffsetRanges
+from duolog.core.queues.ungrouped import Ungrouped, take_turns
+
+
+class FairGroups(Lanes[FairLane]):
+    __slots__ = ("_delayed_groups", "_noise", "_noisy", "_quiet", "_returned_noisy", "_ungrouped")
+
+    def __init__(self, ungrouped: Ungrouped, in_flight: int) -> None:
+        super().__init__()
+        self._ungrouped = ungrouped
+        """Fresh messages without a group, and returned ones of all but noisy groups."""
+        self._returned_noisy: OrderedDict[int, bytes | None] = OrderedDict()
+        self._quiet: list[int] = []
+        """A heap of the first messages of quiet lanes. Some entries are stale: the message is
+        not the first any more, or its group has become noisy."""
+        self._noisy: list[int] = []
+        """The same of noisy lanes."""
+        self._delayed_groups: dict[int, bytes] = {}
+        self._noise = Noise(in_flight)
+
+    def add_range(self, first: int, next_offset: int) -> None:
+        self._ungrouped.add_range(first, next_offset)
+
+    def add(self, offset: int, group: bytes | None, sent_ms: int) -> None:
+        if group is None:
+            self._ungrouped.add_range(offset, offset + 1)
+            return
+        self._append(self._enter(group, sent_ms), offset)
+        self._fresh.append(offset, offset + 1)
+
+    def add_delayed(self, offset: int, group: bytes | None) -> None:
+        if group is not None:
+            self._delayed_groups[offset] = group
+
+    def mature(self, first: int, next_offset: int, now_ms: int) -> None:
+        groups = self._delayed_groups
+        self.replay(first, next_offset, groups, now_ms)
+        for offset in range(first, next_offset) if groups else ():
+            groups.pop(offset, None)
+
+    def discard_delayed(self, offset: int) -> None:
+        self._delayed_groups.pop(offset, None)
+
+    def replay(
+        self, first: int, next_offset: int, groups: Mapping[int, bytes], now_ms: int
+    ) -> None:
+        if not groups:
+            self._ungrouped.replay(first, next_offset, groups, now_ms)
+            return
+        for offset in range(first, next_offset):
+            group = groups.get(offset)
+            if group is None:
+                self._ungrouped.replay(offset, offset + 1, groups, now_ms)
+            else:
+                self._insert(self._enter(group, now_ms), offset)
+                self._fresh.add(offset, offset + 1)
+
+    def choose(self, count: int, now_ms: int) -> list[int]:
+        for lane in self._noise.pop_silent(now_ms):
+            self._quieten(lane)
+        turn = self._ungrouped.returned_next
+        fresh = self._oldest(self._quiet, count)
+        if self._ungrouped.fresh.count:
+            fresh = sorted(fresh + self._ungrouped.fresh.peek(count))[:count]
+        chosen = take_turns(self._quiet_returned(count), fresh, turn, count)
+        missing = count - len(chosen)
+        if missing and self._noise:
+            fresh = self._oldest(self._noisy, missing)
+            chosen += take_turns(self._returned_noisy, fresh, turn, missing)
+        return chosen
+
+    def deliver(self, offset: int, now_ms: int) -> bytes | None:
+        if not self._fresh.discard(offset):
+            self._ungrouped.deliver(offset, now_ms)
+            self._noise.in_flight += 1
+            return None
+        lane = self._heads.get(offset)
+        self._ungrouped.returned_next = True
+        self._noise.in_flight += 1
+        if lane is None:
+            lane = self._lane_of(offset)
+            lane.in_flight += 1
+            lane.remove(offset)
+        else:
+            lane.in_flight += 1
+            self._pop_first(lane)
+        self._noise.delivered(lane, now_ms)
+        return lane.group
+
+    def redeliver(self, offset: int, held: Held, now_ms: int) -> None:
+        self._noise.in_flight += 1
+        self._ungrouped.returned_next = False
+        self._withdraw(offset)
+        if held.group is not None:
+            lane = self._lanes[held.group]
+            lane.returned -= 1
+            lane.in_flight += 1
+            self._noise.delivered(lane, now_ms)
+
+    def give_back(self, offset: int, held: Held, now_ms: int) -> None:
+        self.restore(offset, held)
+        self.settle(held, now_ms)
+
+    def settle(self, held: Held, now_ms: int) -> None:
+        self._noise.in_flight -= 1
+        lane = None
+        if held.group is not None:
+            lane = self._lanes[held.group]
+            lane.in_flight -= 1
+        self._noise.processed(lane, max(now_ms - held.received_ms, 0), now_ms)
+        if lane is not None:
+            self._drop_if_idle(lane)
+
+    def restore(self, offset: int, held: Held) -> None:
+        if held.group is not None:
+            lane = self._lane(held.group)
+            self._clear_if_drained(lane)
+            lane.returned += 1
+        self._ungrouped.restore(offset, held)
+
+    def discard_returned(self, offset: int, held: Held) -> None:
+        self._withdraw(offset)
+        if held.group is not None:
+            lane = self._lanes[held.group]
+            lane.returned -= 1
+            self._drop_if_idle(lane)
+
+    def discard(self, offset: int) -> bool:
+        return super().discard(offset) or self._ungrouped.discard(offset)
+
+    def trim(self, before_offset: int) -> int:
+        groups = self._delayed_groups
+        self._delayed_groups = {at: groups[at] for at in groups if at >= before_offset}
+        return super().trim(before_offset) + self._ungrouped.trim(before_offset)
+
+    def truncate(self, end_offset: int) -> int:
+        groups = self._delayed_groups
+        self._delayed_groups = {at: groups[at] for at in groups if at < end_offset}
+        return super().truncate(end_offset) + self._ungrouped.truncate(end_offset)
+
+    def is_fresh(self, offset: int) -> bool:
+        return offset in self._fresh or self._ungrouped.is_fresh(offset)
+
+    def first_fresh(self) -> int | None:
+        firsts = (self._fresh.first, self._ungrouped.first_fresh())
+        return min((first for first in firsts if first is not None), default=None)
+
+    def fresh_pieces(self, from_offset: int) -> Iterator[tuple[int, int]]:
+        return merge(self._fresh.pieces(from_offset), self._ungrouped.fresh_pieces(from_offset))
+
+    def save(self, image: Image) -> None:
+        super().save(image)
+        self._ungrouped.save(image)
+        image.returned += to_column(array("q", self._returned_noisy))
+        image.has_groups = True
+        image.fresh_grouped = to_column(self._fresh.to_array())
+        image.delayed_groups = sorted(self._delayed_groups.items())
+
+    def load(self, image: Image, held: Mapping[int, Held]) -> None:
+        super().load(image, held)
+        self._fresh = OffsetRanges.from_array(from_column(image.fresh_grouped))
+        self._delayed_groups = dict(image.delayed_groups)
+        for group in self._ungrouped.returned.values():
+            if group is not None:
+                self._lane(group).returned += 1
+        for lane in self._lanes.values():
+            # Whether anything was sent lately is not known: it is believed at first.
+            lane.sent_ms = image.now_ms
+            self._noise.delivered(lane, image.now_ms)
+
+    def _make(self, group: bytes) -> FairLane:
+        return FairLane(group)
+
+    def _offer(self, lane: FairLane) -> None:
+        if lane.is_noisy:
+            heappush(self._noisy, lane.first)
+            self._noisy = self._without_stale(self._noisy)
+        else:
+            heappush(self._quiet, lane.first)
+            self._quiet = self._without_stale(self._quiet)
+
+    def _enter(self, group: bytes, sent_ms: int) -> FairLane:
+        """The lane of a group that gets another message."""
+        lane = self._lane(group)
+        lane.sent_ms = max(lane.sent_ms, sent_ms)
+        self._clear_if_drained(lane)
+        return lane
+
+    def _clear_if_drained(self, lane: FairLane) -> None:
+        # Noticed only when something is to wait again: until then the mark has no effect.
+        if lane.is_noisy and not lane.has_backlog:
+            self._noise.clear(lane)
+
+    def _quieten(self, lane: FairLane) -> None:
+        """The lane is not noisy any more, though some of its messages wait."""
+        if len(lane):
+            self._offer(lane)
+        for offset in [at for at, group in self._returned_noisy.items() if group == lane.group]:
+            self._ungrouped.returned[offset] = self._returned_noisy.pop(offset)
+
+    def _drop_if_idle(self, lane: FairLane) -> None:
+        if lane.is_idle:
+            self._noise.clear(lane)
+            self._lanes.pop(lane.group, None)
+
+    def _withdraw(self, offset: int) -> None:
+        if offset in self._returned_noisy:
+            del self._returned_noisy[offset]
+        else:
+            del self._ungrouped.returned[offset]
+
+    def _quiet_returned(self, count: int) -> Iterable[int]:
+        """Those that returned first, once the ones of noisy groups are put aside."""
+        returned = self._ungrouped.returned
+        if not self._noise:
+            return returned
+        quiet: list[int] = []
+        noisy: list[int] = []
+        for offset, group in returned.items():
+            if len(quiet) == count:
+                break
+            is_noisy = group is not None and self._lanes[group].is_noisy
+            (noisy if is_noisy else quiet).append(offset)
+        for offset in noisy:
+            self._returned_noisy[offset] = returned.pop(offset)
+        return quiet
+
+    def _oldest(self, order: list[int], count: int) -> list[int]:
+        """The oldest fresh messages of the lanes in a heap, which stays as it is."""
+        oldest: list[int] = []
+        opened: list[int] = []
+        following: list[tuple[int, int, FairLane]] = []
+        while len(oldest) < count:
+            self._clean(order)
+            if following and (not order or following[0][0] < order[0]):
+                offset, at, lane = heappop(following)
+            elif order:
+                offset = heappop(order)
+                while order and order[0] == offset:
+                    heappop(order)
+                opened.append(offset)
+                lane = self._heads[offset]
+                at = lane.head
+            else:
+                break
+            oldest.append(offset)
+            at += 1
+            while at < len(lane.offsets) and lane.offsets[at] in self._gone:
+                at += 1
+            if at < len(lane.offsets):
+                heappush(following, (lane.offsets[at], at, lane))
+        for offset in opened:
+            heappush(order, offset)
+        return oldest
+
+    def _clean(self, order: list[int]) -> None:
+        """Takes stale entries off the top of a heap."""
+        while order:
+            lane = self._heads.get(order[0])
+            if lane is not None and lane.is_noisy is (order is self._noisy):
+                break
+            first = heappop(order)
+            if lane is not None:
+                heappush(self._noisy if lane.is_noisy else self._quiet, first)

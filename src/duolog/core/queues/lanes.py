@@ -1,0 +1,236 @@
+"""The waiting messages of a queue by message group: a lane for each group that has any."""
+
+from abc import ABC, abstractmethod
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from heapq import heapify
+from typing import Generic, TypeVar
+
+from duolog.core.queues.held import Held
+from duolog.core.queues.image import Image, from_column, is_ascending, to_column
+from duolog.core.queues.ranges import OffsetRanges
+
+_SLOTS_KEPT = 64
+"""Places of taken messages that stay free at the front of a lane, for those that return."""
+STALE_ENTRIES_MIN = 256
+
+
+class Lane:
+    """The offsets of one group in ascending order, eight bytes each."""
+
+    __slots__ = ("group", "head", "in_flight", "offsets")
+
+    def __init__(self, group: bytes) -> None:
+        self.group = group
+        self.offsets = array("q")
+        self.head = 0
+        """Where in `offsets` the first one is that still waits."""
+        self.in_flight = 0
+
+    def __len__(self) -> int:
+        return len(self.offsets) - self.head
+
+    @property
+    def first(self) -> int:
+        return self.offsets[self.head]
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing of the group waits or is in flight, so it need not be remembered."""
+        return not self.in_flight and self.head == len(self.offsets)
+
+    def pop_first(self) -> None:
+        self.head += 1
+        if self.head == len(self.offsets):
+            del self.offsets[:]
+            self.head = 0
+        elif self.head > 2 * _SLOTS_KEPT and 2 * self.head > len(self.offsets):
+            del self.offsets[: self.head - _SLOTS_KEPT]
+            self.head = _SLOTS_KEPT
+
+    def insert(self, offset: int) -> None:
+        """Puts an offset in its place."""
+        at = bisect_left(self.offsets, offset, self.head)
+        if at == self.head and self.head > 0:
+            self.head -= 1
+            self.offsets[self.head] = offset
+        else:
+            self.offsets.insert(at, offset)
+
+    def remove(self, offset: int) -> None:
+        at = bisect_left(self.offsets, offset, self.head)
+        if at == self.head:
+            self.pop_first()
+        else:
+            del self.offsets[at]
+
+    def drop_below(self, before_offset: int) -> None:
+        del self.offsets[: bisect_left(self.offsets, before_offset, self.head)]
+        self.head = 0
+
+    def drop_from(self, end_offset: int) -> None:
+        del self.offsets[bisect_left(self.offsets, end_offset, self.head) :]
+
+
+LaneT = TypeVar("LaneT", bound=Lane)
+
+
+class Lanes(ABC, Generic[LaneT]):
+    """What lanes of either kind of queue have in common: who is where, and who comes first."""
+
+    __slots__ = ("_fresh", "_gone", "_heads", "_lanes")
+
+    def __init__(self) -> None:
+        self._lanes: dict[bytes, LaneT] = {}
+        self._heads: dict[int, LaneT] = {}
+        """Each lane that has messages, by the first of them."""
+        self._fresh = OffsetRanges()
+        """All fresh messages in lanes, to find out about one without knowing its group."""
+        self._gone: set[int] = set()
+        """Messages in the middle of some lane that are done; left out when they come first."""
+
+    @abstractmethod
+    def _make(self, group: bytes) -> LaneT:
+        """A lane for a group that has none."""
+
+    @abstractmethod
+    def _offer(self, lane: LaneT) -> None:
+        """The lane has another first message than before, or may be taken from again."""
+
+    def save(self, image: Image) -> None:
+        lengths, offsets = array("q"), array("q")
+        image.lane_groups = sorted(self._lanes)
+        for group in image.lane_groups:
+            lane = self._lanes[group]
+            waiting = lane.offsets[lane.head :]
+            if self._gone:
+                waiting = array("q", (offset for offset in waiting if offset not in self._gone))
+            lengths.append(len(waiting))
+            offsets.extend(waiting)
+        image.lane_lengths = to_column(lengths)
+        image.lane_offsets = to_column(offsets)
+
+    def load(self, image: Image, held: Mapping[int, Held]) -> None:
+        for each in held.values():
+            if each.is_in_flight and each.group is not None:
+                self._lane(each.group).in_flight += 1
+        offsets = from_column(image.lane_offsets)
+        at = 0
+        for group, length in zip(image.lane_groups, from_column(image.lane_lengths), strict=True):
+            lane = self._lane(group)
+            lane.offsets = offsets[at : at + length]
+            at += length
+            if not is_ascending(lane.offsets):
+                raise ValueError("a lane that is not in order")
+            if len(lane):
+                self._heads[lane.first] = lane
+                self._offer(lane)
+
+    def is_fresh(self, offset: int) -> bool:
+        return offset in self._fresh
+
+    def first_fresh(self) -> int | None:
+        return self._fresh.first
+
+    def fresh_pieces(self, from_offset: int) -> Iterator[tuple[int, int]]:
+        return self._fresh.pieces(from_offset)
+
+    def _lane(self, group: bytes) -> LaneT:
+        lane = self._lanes.get(group)
+        if lane is None:
+            lane = self._lanes[group] = self._make(group)
+        return lane
+
+    def _append(self, lane: LaneT, offset: int) -> None:
+        offsets = lane.offsets
+        offsets.append(offset)
+        if lane.head + 1 == len(offsets):
+            self._heads[offset] = lane
+            self._offer(lane)
+
+    def _insert(self, lane: LaneT, offset: int) -> None:
+        former = lane.first if len(lane) else None
+        if offset in self._gone:
+            # It was done and is wanted again before its lane ever noticed.
+            self._gone.remove(offset)
+            return
+        lane.insert(offset)
+        if lane.first == offset:
+            if former is not None:
+                del self._heads[former]
+            self._heads[offset] = lane
+            self._offer(lane)
+
+    def _pop_first(self, lane: LaneT) -> None:
+        del self._heads[lane.first]
+        lane.pop_first()
+        self._find_head(lane)
+
+    def _remove(self, lane: LaneT, offset: int) -> None:
+        if lane.first == offset:
+            self._pop_first(lane)
+        else:
+            lane.remove(offset)
+
+    def _find_head(self, lane: LaneT) -> None:
+        """Goes on to the first message that is not done; drops the lane if there is none."""
+        while lane.head < len(lane.offsets):
+            first = lane.offsets[lane.head]
+            if first not in self._gone:
+                self._heads[first] = lane
+                self._offer(lane)
+                return
+            self._gone.remove(first)
+            lane.pop_first()
+        self._drop_if_idle(lane)
+
+    def _drop_if_idle(self, lane: LaneT) -> None:
+        if lane.is_idle:
+            self._lanes.pop(lane.group, None)
+
+    def _lane_of(self, offset: int) -> LaneT:
+        """The lane in which a message waits that is not the first of any."""
+        for lane in self._lanes.values():
+            at = bisect_left(lane.offsets, offset, lane.head)
+            if at < len(lane.offsets) and lane.offsets[at] == offset:
+                return lane
+        raise AssertionError(f"{offset} waits in no lane")
+
+    def discard(self, offset: int) -> bool:
+        if not self._fresh.discard(offset):
+            return False
+        self._discard_from_lane(offset)
+        return True
+
+    def _discard_from_lane(self, offset: int) -> None:
+        lane = self._heads.get(offset)
+        if lane is None:
+            self._gone.add(offset)
+        else:
+            self._pop_first(lane)
+
+    def trim(self, before_offset: int) -> int:
+        self._gone = {offset for offset in self._gone if offset >= before_offset}
+        for head, lane in [each for each in self._heads.items() if each[0] < before_offset]:
+            del self._heads[head]
+            lane.drop_below(before_offset)
+            self._find_head(lane)
+        return self._fresh.remove_below(before_offset)
+
+    def truncate(self, end_offset: int) -> int:
+        self._gone = {offset for offset in self._gone if offset < end_offset}
+        for lane in list(self._lanes.values()):
+            if len(lane) and lane.first >= end_offset:
+                del self._heads[lane.first]
+            lane.drop_from(end_offset)
+            self._drop_if_idle(lane)
+        return self._fresh.remove_from(end_offset)
+
+    def _without_stale(self, order: list[int]) -> list[int]:
+        """A heap of first messages again, when too many of its entries are no such any more."""
+        if len(order) <= 2 * len(self._heads) + STALE_ENTRIES_MIN:
+            return order
+        living = [offset for offset in set(order) if offset in self._heads]
+        heapify(living)
+        return living

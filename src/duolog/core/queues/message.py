@@ -1,0 +1,209 @@
+"""A queue message as a record of its topic, and back. Pure: no clock, no IO.
+
+value    the body, in UTF-8
+key      the message group
+headers  the message's attributes by name, with their raw values; what SQS knows beyond that
+         is in headers of our own, whose names begin with `duolog.`
+
+A Kafka client therefore reads the body and the attributes as they were sent, and what it
+produces becomes a message: headers are string attributes.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from duolog.core.queues.deduplication import deduplication_key
+from duolog.records.record import Record
+
+OWN_PREFIX = "duolog."
+TYPES = "duolog.types"
+"""The types of attributes that are not plain strings, as JSON by attribute name."""
+DEDUPLICATION = "duolog.deduplication"
+TRACE = "duolog.trace"
+DELAY = "duolog.delay"
+"""Milliseconds for which the message is hidden after it was sent."""
+FAIR = "duolog.fair"
+"""Marks that the key is a message group in a standard queue too: elsewhere a key is only a key."""
+SENDER = "duolog.sender"
+SOURCE = "duolog.source"
+"""The queue from which the message went to its dead-letter queue."""
+ORIGIN = "duolog.origin"
+"""The id under which a moved message was first sent."""
+SENT = "duolog.sent"
+"""When a moved message was first sent."""
+ENCODING = "duolog.encoding"
+"""Given to consumers as an attribute where a Kafka producer's value is not text."""
+
+STRING = "String"
+BINARY = "Binary"
+
+_decode_types = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class MessageAttribute(NamedTuple):
+    data_type: str
+    value: bytes
+    """As sent; strings and numbers in UTF-8."""
+
+
+class Outgoing(NamedTuple):
+    """One message to send, its parameters checked."""
+
+    body: str
+    attributes: Mapping[str, MessageAttribute] = {}
+    delay_seconds: int | None = None
+    group_id: str | None = None
+    deduplication_id: str | None = None
+    trace_header: str | None = None
+    sender_id: str = ""
+    """Empty for the account's own."""
+
+
+class Message(NamedTuple):
+    body: str
+    attributes: Mapping[str, MessageAttribute]
+    group_id: str | None
+    sent_ms: int
+    deduplication_id: str | None = None
+    trace_header: str | None = None
+    sender_id: str = ""
+    dead_letter_source: str | None = None
+    origin: str | None = None
+    """The message id that it keeps although it was moved."""
+
+
+def to_record(message: Outgoing, *, fifo: bool, delay_ms: int, now_ms: int) -> Record:
+    group = message.group_id
+    headers: list[tuple[str, bytes | None]] = []
+    types: dict[str, str] = {}
+    for name, attribute in message.attributes.items():
+        headers.append((name, attribute.value))
+        if attribute.data_type != STRING:
+            types[name] = attribute.data_type
+    if types:
+        headers.append((TYPES, msgspec.json.encode(types)))
+    if message.deduplication_id is not None:
+        headers.append((DEDUPLICATION, message.deduplication_id.encode()))
+    if message.trace_header is not None:
+        headers.append((TRACE, message.trace_header.encode()))
+    if delay_ms:
+        headers.append((DELAY, b"%d" % delay_ms))
+    if group is not None and not fifo:
+        headers.append((FAIR, b""))
+    if message.sender_id:
+        headers.append((SENDER, message.sender_id.encode()))
+    return Record(
+        None if group is None else group.encode(), message.body.encode(), tuple(headers), now_ms
+    )
+
+
+def from_record(record: Record) -> Message:
+    if not record.headers:
+        body, attributes = _body(record.value)
+        return Message(body, attributes, _text(record.key), record.timestamp)
+    own: dict[str, bytes] = {}
+    given: dict[str, bytes] = {}
+    for name, value in record.headers:
+        (own if name.startswith(OWN_PREFIX) else given)[name] = value or b""
+    types = _types(own.get(TYPES))
+    body, attributes = _body(record.value)
+    for name, value in given.items():
+        attributes[name] = MessageAttribute(types.get(name) or _guessed_type(value), value)
+    return Message(
+        body,
+        attributes,
+        _text(record.key),
+        _number(own.get(SENT), record.timestamp),
+        _text(own.get(DEDUPLICATION)),
+        _text(own.get(TRACE)),
+        _text(own.get(SENDER)) or "",
+        _text(own.get(SOURCE)),
+        _text(own.get(ORIGIN)),
+    )
+
+
+def moved_record(record: Record, *, source: str | None, origin: str, now_ms: int) -> Record:
+    """The record as it goes to another queue: same content, id and time of sending.
+
+    A source is given when it becomes a dead letter, and forgotten when it comes back.
+    """
+    own = {name: value for name, value in record.headers if name in (ORIGIN, SENT)}
+    headers = [
+        (name, value) for name, value in record.headers if name not in (ORIGIN, SENT, SOURCE, DELAY)
+    ]
+    headers.append((ORIGIN, own.get(ORIGIN) or origin.encode()))
+    headers.append((SENT, own.get(SENT) or b"%d" % record.timestamp))
+    if source is not None:
+        headers.append((SOURCE, source.encode()))
+    return Record(record.key, record.value, tuple(headers), now_ms)
+
+
+def group_of(record: Record, *, fifo: bool) -> bytes | None:
+    """Records without a key share a group of a FIFO queue: they are in order, too."""
+    if fifo:
+        return record.key or b""
+    return record.key if record.headers and _header(record, FAIR) is not None else None
+
+
+def delay_of(record: Record) -> int:
+    """Milliseconds for which the record is hidden after its timestamp."""
+    return _number(_header(record, DELAY), 0) if record.headers else 0
+
+
+def deduplication_id_of(record: Record) -> bytes | None:
+    return _header(record, DEDUPLICATION) if record.headers else None
+
+
+def moved_key(record: Record) -> bytes | None:
+    """What a message that came from another queue is recognised by; None if it did not."""
+    origin = _header(record, ORIGIN) if record.headers else None
+    # No deduplication id of a client begins with a zero byte.
+    return None if origin is None else deduplication_key(b"\0moved:" + origin, None)
+
+
+def source_of(record: Record) -> str | None:
+    return _text(_header(record, SOURCE)) if record.headers else None
+
+
+def _header(record: Record, wanted: str) -> bytes | None:
+    for name, value in record.headers:
+        if name == wanted:
+            return value
+    return None
+
+
+def _body(value: bytes | None) -> tuple[str, dict[str, MessageAttribute]]:
+    try:
+        return (value or b"").decode(), {}
+    except UnicodeDecodeError:
+        # SQS carries text only; what a Kafka producer sent otherwise must still arrive whole.
+        encoded = b64encode(value or b"").decode()
+        return encoded, {ENCODING: MessageAttribute(STRING, b"base64")}
+
+
+def _guessed_type(value: bytes) -> str:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return BINARY
+    return STRING
+
+
+def _types(value: bytes | None) -> Mapping[str, str]:
+    if value is None:
+        return {}
+    try:
+        return _decode_types(value)
+    except msgspec.MsgspecError:
+        return {}
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode(errors="replace")
+
+
+def _number(value: bytes | None, default: int) -> int:
+    return int(value) if value is not None and value.isdigit() and len(value) < 19 else default

@@ -1,0 +1,20 @@
+"""Which partition a message group goes to. Pure: no clock, no IO."""
+
+from hashlib import blake2b
+
+_STEP = 2862933555777941757
+_MASK = (1 << 64) - 1
+_SCALE = 1 << 31
+
+
+def partition_for_group(group: bytes, partitions: int) -> int:
+    """By jump hash: when partitions are added, a group stays or moves to an added one."""
+    if partitions == 1:
+        return 0
+    key = int.from_bytes(blake2b(group, digest_size=8).digest(), "big")
+    chosen, candidate = 0, 0
+    while candidate < partitions:
+        chosen = candidate
+        key = (key * _STEP + 1) & _MASK
+        candidate = int((chosen + 1) * (_SCALE / ((key >> 33) + 1)))
+    return chosen

@@ -1,0 +1,286 @@
+"""The states of a partition's messages, and how they go from one to the other.
+
+A message waits (waiting.py) or is delayed, is in flight, and is in the end done; in between it
+may come back, or be dead: received too often, and on its way to the dead-letter queue.
+"""
+
+from collections.abc import Callable, Iterable
+from heapq import merge
+from itertools import chain
+from typing import Any
+
+from duolog.core.queues.attempts import Attempts
+from duolog.core.queues.changes import (
+    Change,
+    Deleted,
+    Delivered,
+    Replayed,
+    Trimmed,
+    VisibilityChanged,
+)
+from duolog.core.queues.deadlines import Deadlines
+from duolog.core.queues.delayed import Delayed
+from duolog.core.queues.fair import FairGroups
+from duolog.core.queues.fifo import FifoGroups
+from duolog.core.queues.held import Held
+from duolog.core.queues.rules import DeliveryRules
+from duolog.core.queues.ungrouped import Ungrouped
+from duolog.core.queues.waiting import Waiting
+
+
+class Transitions:
+    __slots__ = (
+        "_attempts",
+        "_dead",
+        "_deadlines",
+        "_delayed",
+        "_has_news",
+        "_held",
+        "_now_ms",
+        "_replays",
+        "_rules",
+        "_waiting",
+        "end_offset",
+        "in_flight_count",
+        "ready_count",
+    )
+
+    def __init__(self, rules: DeliveryRules, end_offset: int) -> None:
+        self._rules = rules
+        self.end_offset = end_offset
+        """Every message below it is known to the machine."""
+        self.ready_count = 0
+        """Waiting messages, in a FIFO queue also those whose group is locked."""
+        self.in_flight_count = 0
+        """With those on their way to the dead-letter queue."""
+        self._held: dict[int, Held] = {}
+        self._deadlines = Deadlines(self._held)
+        self._dead: set[int] = set()
+        self._delayed = Delayed()
+        self._waiting: Waiting = FifoGroups(self._delayed) if rules.fifo else Ungrouped()
+        self._attempts = Attempts()
+        self._replays: list[tuple[int, int]] = []
+        """First offset and time of the replays whose messages are not past retention again."""
+        self._now_ms = 0
+        """The latest time that the machine was told."""
+        self._has_news = False
+        """Something became ready since `tick` last said so."""
+
+    @property
+    def delayed_count(self) -> int:
+        return self._delayed.count
+
+    @property
+    def is_over_limit(self) -> bool:
+        """So much is in flight that nothing more may be given out."""
+        return self.in_flight_count >= self._rules.in_flight_max
+
+    @property
+    def rules(self) -> DeliveryRules:
+        return self._rules
+
+    @rules.setter
+    def rules(self, rules: DeliveryRules) -> None:
+        assert rules.fifo == self._rules.fifo, "a queue is FIFO or not for all its life"
+        self._rules = rules
+        self._examine()
+
+    def apply(self, change: Change) -> None:
+        """Offsets that are not known, or done, are passed over."""
+        _APPLY[type(change)](self, change)
+
+    def _pass_time(self, now_ms: int) -> None:
+        if now_ms > self._now_ms:
+            self._now_ms = now_ms
+        if self._delayed.is_due(now_ms):
+            for first, next_offset in self._delayed.pop_due(now_ms):
+                self._mature(first, next_offset)
+        if self._deadlines.is_due(now_ms):
+            for offset, held in self._deadlines.pop_due(now_ms):
+                self._end_flight(offset, held)
+
+    def _mature(self, first: int, next_offset: int) -> None:
+        self._waiting.mature(first, next_offset, self._now_ms)
+        self.ready_count += next_offset - first
+        self._has_news = True
+
+    def _end_flight(self, offset: int, held: Held) -> None:
+        """A message in flight becomes visible, or dead when it was received too often."""
+        held.is_in_flight = False
+        self._void_attempt(offset, held)
+        self._has_news = True
+        if self._is_exhausted(held):
+            held.is_dead = True
+            self._dead.add(offset)
+            self._waiting.settle(held, self._now_ms)
+        else:
+            self._waiting.give_back(offset, held, self._now_ms)
+            self.in_flight_count -= 1
+            self.ready_count += 1
+
+    def _is_exhausted(self, held: Held) -> bool:
+        receive_count_max = self._rules.receive_count_max
+        return receive_count_max is not None and held.receive_count >= receive_count_max
+
+    def _examine(self) -> None:
+        """Sorts dead messages from living ones again, by rules that may be others."""
+        for offset, held in self._held.items():
+            if held.is_in_flight or held.is_dead == self._is_exhausted(held):
+                continue
+            if held.is_dead:
+                self._restore(offset, held)
+            else:
+                self._waiting.discard_returned(offset, held)
+                self.ready_count -= 1
+                self.in_flight_count += 1
+                held.is_dead = True
+                self._dead.add(offset)
+                self._has_news = True
+
+    def _restore(self, offset: int, held: Held) -> None:
+        """A dead message is ready again."""
+        held.is_dead = False
+        self._dead.remove(offset)
+        self._waiting.restore(offset, held)
+        self.in_flight_count -= 1
+        self.ready_count += 1
+        self._has_news = True
+
+    def _void_attempt(self, offset: int, held: Held) -> None:
+        if held.attempt:
+            self._attempts.void(held.attempt, offset)
+            held.attempt = b""
+
+    def _expect_groups(self) -> None:
+        if type(self._waiting) is Ungrouped:
+            self._waiting = FairGroups(self._waiting, self.in_flight_count - len(self._dead))
+
+    def _apply_delivered(self, change: Delivered) -> None:
+        offsets, now_ms, deadline_ms, attempt = change
+        all_held, waiting = self._held, self._waiting
+        delivered = []
+        for offset in offsets:
+            held = all_held.get(offset)
+            if held is not None:
+                self._deliver_again(offset, held, change)
+            else:
+                try:
+                    group = waiting.deliver(offset, now_ms)
+                except KeyError:
+                    # During recovery nothing said that its delay was over.
+                    if not self._delayed.discard(offset):
+                        continue
+                    self._mature(offset, offset + 1)
+                    group = waiting.deliver(offset, now_ms)
+                all_held[offset] = Held(deadline_ms, now_ms, group, attempt)
+                self.ready_count -= 1
+                self.in_flight_count += 1
+            delivered.append(offset)
+        if delivered:
+            if attempt:
+                self._attempts.note(attempt, now_ms, tuple(delivered))
+            self._deadlines.add(deadline_ms, delivered)
+
+    def _deliver_again(self, offset: int, held: Held, change: Delivered) -> None:
+        if held.is_in_flight:
+            # Its time was over, though during recovery nothing said so.
+            self._void_attempt(offset, held)
+            self._waiting.give_back(offset, held, change.now_ms)
+            self.in_flight_count -= 1
+            self.ready_count += 1
+        self._hide(offset, held, change.now_ms)
+        held.receive_count += 1
+        held.received_ms = change.now_ms
+        held.deadline_ms = change.deadline_ms
+        held.attempt = change.attempt
+
+    def _hide(self, offset: int, held: Held, now_ms: int) -> None:
+        """A returned or dead message is in flight again."""
+        if held.is_dead:
+            self._restore(offset, held)
+        self._waiting.redeliver(offset, held, now_ms)
+        held.is_in_flight = True
+        self.ready_count -= 1
+        self.in_flight_count += 1
+
+    def _apply_visibility_changed(self, change: VisibilityChanged) -> None:
+        offset, deadline_ms = change
+        held = self._held.get(offset)
+        if held is None:
+            return
+        held.deadline_ms = deadline_ms
+        if deadline_ms > self._now_ms:
+            # Its time may have run out while the change was on its way to the disk. It was in
+            # flight when the consumer asked, and recovery would find it so.
+            if not held.is_in_flight:
+                self._hide(offset, held, self._now_ms)
+            self._deadlines.add(deadline_ms, [offset])
+        elif held.is_in_flight:
+            self._end_flight(offset, held)
+
+    def _apply_deleted(self, change: Deleted) -> None:
+        self._finish(change.offsets)
+
+    def _finish(self, offsets: Iterable[int]) -> None:
+        for offset in offsets:
+            held = self._held.pop(offset, None)
+            if held is None:
+                if self._waiting.discard(offset):
+                    self.ready_count -= 1
+                elif self._delayed.discard(offset):
+                    self._waiting.discard_delayed(offset)
+            elif held.is_in_flight:
+                self.in_flight_count -= 1
+                self._waiting.settle(held, self._now_ms)
+                self._void_attempt(offset, held)
+            elif held.is_dead:
+                self.in_flight_count -= 1
+                self._dead.remove(offset)
+            else:
+                self.ready_count -= 1
+                self._waiting.discard_returned(offset, held)
+
+    def _apply_trimmed(self, change: Trimmed) -> None:
+        (before_offset,) = change
+        self._finish([offset for offset in self._held if offset < before_offset])
+        self._delayed.remove_below(before_offset)
+        self.ready_count -= self._waiting.trim(before_offset)
+        self._replays = [replay for replay in self._replays if replay[0] >= before_offset]
+
+    def _apply_replayed(self, change: Replayed) -> None:
+        groups = {offset: group for group, offsets in change.groups for offset in offsets}
+        if groups:
+            self._expect_groups()
+        done = self._done(change.first_offset, min(change.next_offset, self.end_offset))
+        for first, next_offset in done:
+            self._waiting.replay(first, next_offset, groups, change.now_ms)
+            self.ready_count += next_offset - first
+        if done:
+            self._replays.append((done[0][0], change.now_ms))
+            self._has_news = True
+
+    def _done(self, from_offset: int, end_offset: int) -> list[tuple[int, int]]:
+        """The ranges in which everything is done."""
+        held = sorted(offset for offset in self._held if from_offset <= offset < end_offset)
+        undone = merge(
+            ((offset, offset + 1) for offset in held),
+            self._waiting.fresh_pieces(from_offset),
+            self._delayed.ranges.pieces(from_offset),
+        )
+        done = []
+        for first, next_offset in chain(undone, [(end_offset, end_offset)]):
+            if from_offset < min(first, end_offset):
+                done.append((from_offset, min(first, end_offset)))
+            if first >= end_offset:
+                break
+            from_offset = next_offset
+        return done
+
+
+_APPLY: dict[type, Callable[[Transitions, Any], None]] = {
+    Delivered: Transitions._apply_delivered,
+    Deleted: Transitions._apply_deleted,
+    VisibilityChanged: Transitions._apply_visibility_changed,
+    Trimmed: Transitions._apply_trimmed,
+    Replayed: Transitions._apply_replayed,
+}

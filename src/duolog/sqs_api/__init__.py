@@ -1,0 +1,1 @@
+"""The SQS door: door → actions, one module per action, in both protocols."""

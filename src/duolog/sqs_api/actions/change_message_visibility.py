@@ -1,0 +1,16 @@
+"""ChangeMessageVisibility: more time to work on a message, or none."""
+
+from duolog.model.errors import Refusal
+from duolog.sqs_api.context import Context, Done
+from duolog.sqs_api.validation.bounds import check_visibility
+from duolog.wire.sqs.messages import ChangeMessageVisibilityRequest
+
+
+def handle(context: Context, request: ChangeMessageVisibilityRequest, done: Done[None]) -> None:
+    queue = context.queue(request.queue_url)
+    check_visibility(request.visibility_timeout)
+
+    def changed(results: list[Refusal | None] | Refusal) -> None:
+        done(results if isinstance(results, Refusal) else results[0])
+
+    queue.change_visibility(((request.receipt_handle, request.visibility_timeout * 1000),), changed)

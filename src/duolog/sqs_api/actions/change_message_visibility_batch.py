@@ -1,0 +1,58 @@
+"""ChangeMessageVisibilityBatch: new deadlines for up to ten messages, each with its result."""
+
+from duolog.model.errors import Refusal
+from duolog.model.queue_errors import MissingParameter
+from duolog.sqs_api.context import Context, Done
+from duolog.sqs_api.faults import error_entry
+from duolog.sqs_api.validation.batches import check_entries
+from duolog.sqs_api.validation.bounds import check_visibility
+from duolog.wire.sqs.messages import (
+    BatchResultErrorEntry,
+    ChangeMessageVisibilityBatchRequest,
+    ChangeMessageVisibilityBatchRequestEntry,
+    ChangeMessageVisibilityBatchResult,
+    ChangeMessageVisibilityBatchResultEntry,
+)
+
+
+def handle(
+    context: Context,
+    request: ChangeMessageVisibilityBatchRequest,
+    done: Done[ChangeMessageVisibilityBatchResult],
+) -> None:
+    queue = context.queue(request.queue_url)
+    check_entries(request.entries)
+    accepted: list[str] = []
+    changes: list[tuple[str, int]] = []
+    failed: list[BatchResultErrorEntry] = []
+    for entry in request.entries:
+        try:
+            changes.append((entry.receipt_handle, _visibility_ms(entry)))
+            accepted.append(entry.id)
+        except Refusal as refusal:
+            failed.append(error_entry(entry.id, refusal))
+
+    def changed(results: list[Refusal | None] | Refusal) -> None:
+        if isinstance(results, Refusal):
+            done(results)
+            return
+        successful = []
+        for entry_id, refusal in zip(accepted, results, strict=True):
+            if refusal is None:
+                successful.append(ChangeMessageVisibilityBatchResultEntry(entry_id))
+            else:
+                failed.append(error_entry(entry_id, refusal))
+        done(ChangeMessageVisibilityBatchResult(successful, failed))
+
+    if changes:
+        queue.change_visibility(changes, changed)
+    else:
+        changed([])
+
+
+def _visibility_ms(entry: ChangeMessageVisibilityBatchRequestEntry) -> int:
+    seconds = entry.visibility_timeout
+    if seconds is None:
+        raise MissingParameter("The request must contain the parameter VisibilityTimeout.")
+    check_visibility(seconds)
+    return seconds * 1000

@@ -1,0 +1,33 @@
+"""DeleteMessageBatch: up to ten messages are done, each with its own result."""
+
+from duolog.model.errors import Refusal
+from duolog.sqs_api.context import Context, Done
+from duolog.sqs_api.faults import error_entry
+from duolog.sqs_api.validation.batches import check_entries
+from duolog.wire.sqs.messages import (
+    DeleteMessageBatchRequest,
+    DeleteMessageBatchResult,
+    DeleteMessageBatchResultEntry,
+)
+
+
+def handle(
+    context: Context, request: DeleteMessageBatchRequest, done: Done[DeleteMessageBatchResult]
+) -> None:
+    queue = context.queue(request.queue_url)
+    entries = request.entries
+    check_entries(entries)
+
+    def deleted(results: list[Refusal | None] | Refusal) -> None:
+        if isinstance(results, Refusal):
+            done(results)
+            return
+        successful, failed = [], []
+        for entry, refusal in zip(entries, results, strict=True):
+            if refusal is None:
+                successful.append(DeleteMessageBatchResultEntry(entry.id))
+            else:
+                failed.append(error_entry(entry.id, refusal))
+        done(DeleteMessageBatchResult(successful, failed))
+
+    queue.delete([entry.receipt_handle for entry in entries], deleted)

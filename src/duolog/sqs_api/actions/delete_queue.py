@@ -1,0 +1,8 @@
+"""DeleteQueue: the queue and its messages go."""
+
+from duolog.sqs_api.context import Context
+from duolog.wire.sqs.messages import DeleteQueueRequest
+
+
+async def handle(context: Context, request: DeleteQueueRequest) -> None:
+    await context.queues.delete(context.queue_name(request.queue_url))

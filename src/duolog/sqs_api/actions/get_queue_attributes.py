@@ -1,0 +1,46 @@
+"""GetQueueAttributes: how a queue is set up, and how many messages it has."""
+
+from duolog.broker.queues.queue import Queue
+from duolog.config.queue import (
+    EXTENSION_PREFIX,
+    READ_ONLY_ATTRIBUTES,
+    SETTABLE_ATTRIBUTES,
+    attribute_texts,
+)
+from duolog.model.queue_errors import InvalidAttributeName
+from duolog.sqs_api.context import Context
+from duolog.wire.sqs.messages import GetQueueAttributesRequest, GetQueueAttributesResult
+
+ALL = "All"
+_KNOWN = SETTABLE_ATTRIBUTES | READ_ONLY_ATTRIBUTES | {ALL}
+
+
+async def handle(context: Context, request: GetQueueAttributesRequest) -> GetQueueAttributesResult:
+    queue = context.queue(request.queue_url)
+    names = request.attribute_names or []
+    for name in names:
+        if name not in _KNOWN:
+            raise InvalidAttributeName(f"Unknown Attribute {name}.")
+    attributes = _attributes(queue, context)
+    if ALL not in names:
+        attributes = {name: text for name, text in attributes.items() if name in names}
+    return GetQueueAttributesResult(attributes or None)
+
+
+def _attributes(queue: Queue, context: Context) -> dict[str, str]:
+    entry = queue.entry
+    counts = queue.counts()
+    return {
+        **{
+            name: text
+            for name, text in attribute_texts(queue.config).items()
+            # Clients of Amazon SQS see what is not from there only where somebody set it.
+            if not name.startswith(EXTENSION_PREFIX) or name in entry.attributes
+        },
+        "QueueArn": context.arns.of(entry.name),
+        "CreatedTimestamp": str(entry.created_ms // 1000),
+        "LastModifiedTimestamp": str(entry.modified_ms // 1000),
+        "ApproximateNumberOfMessages": str(counts.ready),
+        "ApproximateNumberOfMessagesNotVisible": str(counts.in_flight),
+        "ApproximateNumberOfMessagesDelayed": str(counts.delayed),
+    }

@@ -1,0 +1,61 @@
+"""The answer to one request, from its arrival until it is counted and sent."""
+
+from collections.abc import Callable
+from typing import Any
+
+from duolog.model.errors import Refusal
+from duolog.observe.metrics import OperationStats
+from duolog.ports.http import Deferred, Response
+from duolog.sqs_api.context import Context
+from duolog.sqs_api.dispatch import Waiting
+from duolog.sqs_api.faults import fault_of
+from duolog.sqs_api.protocols import WireProtocol
+from duolog.wire.sqs.apis import Action
+from duolog.wire.sqs.messages import Shape
+
+
+class Answer(Deferred):
+    __slots__ = ("_action", "_now_ns", "_protocol", "_request_id", "_started_ns", "_stats")
+
+    def __init__(
+        self,
+        protocol: WireProtocol,
+        request_id: str,
+        stats: OperationStats,
+        now_ns: Callable[[], int],
+    ) -> None:
+        """`stats` counts it until it is known what is asked for."""
+        super().__init__()
+        self._protocol = protocol
+        self._request_id = request_id
+        self._stats = stats
+        self._now_ns = now_ns
+        self._started_ns = now_ns()
+        self._action: Action | None = None
+
+    def is_for(self, action: Action, stats: OperationStats) -> None:
+        self._action = action
+        self._stats = stats
+
+    def done(self, result: Shape | Refusal | None) -> None:
+        """Answer now; an action without a result has None."""
+        self.complete(self._response(result))
+
+    async def after(self, handle: Waiting, context: Context, asked: Any) -> Response:
+        """Answer when the action is through."""
+        try:
+            return self._response(await handle(context, asked))
+        except Refusal as refusal:
+            return self._response(refusal)
+
+    def _response(self, result: Shape | Refusal | None) -> Response:
+        stats = self._stats
+        stats.done(self._started_ns, self._now_ns())
+        if isinstance(result, Refusal):
+            stats.failed += 1
+            return self._protocol.failure(fault_of(result), self._request_id)
+        if getattr(result, "failed", None):
+            # Entries of a batch: the answer is a success and yet tells of errors.
+            stats.failed += 1
+        assert self._action is not None
+        return self._protocol.success(self._action, result, self._request_id)

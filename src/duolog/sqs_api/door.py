@@ -1,0 +1,75 @@
+"""The SQS door: one handler for an HTTP server, for both protocols and all actions."""
+
+import uuid
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from duolog.broker.queues.queues import Queues
+from duolog.model.errors import Refusal
+from duolog.observe.metrics import Metrics
+from duolog.ports.clock import Clock
+from duolog.ports.http import Deferred, Request, Response
+from duolog.sqs_api.answers import Answer
+from duolog.sqs_api.arns import Arns
+from duolog.sqs_api.authentication import Authentication
+from duolog.sqs_api.context import Context
+from duolog.sqs_api.dispatch import CALLING_BACK, WAITING
+from duolog.sqs_api.protocols import protocol_of
+from duolog.sqs_api.queue_urls import QueueUrls
+from duolog.sqs_api.request_ids import RequestIds
+from duolog.wire.sqs.apis import ACTIONS
+
+PROTOCOL = "sqs"
+NO_ACTION = "unknown"
+"""Under which requests are counted that ask for no action of ours, or may not ask at all."""
+
+
+class SqsDoor:
+    """Called with each request by the HTTP server."""
+
+    def __init__(
+        self,
+        queues: Queues,
+        clock: Clock,
+        metrics: Metrics,
+        *,
+        account_id: str,
+        region: str,
+        credentials: Mapping[str, str],
+        first_request_id: uuid.UUID,
+    ) -> None:
+        """`credentials`: secret keys by access key; without any, only this machine is served."""
+        self._queues = queues
+        self._account_id = account_id
+        self._urls = QueueUrls(account_id)
+        self._arns = Arns(region, account_id)
+        self._authentication = Authentication(credentials, region, clock.now_ms)
+        self._now_ns = clock.monotonic_ns
+        self._request_ids = RequestIds(first_request_id)
+        self._stats = {name: metrics.request(PROTOCOL, name) for name in (*ACTIONS, NO_ACTION)}
+
+    def __call__(self, request: Request) -> Response | Deferred | Coroutine[Any, Any, Response]:
+        protocol = protocol_of(request)
+        answer = Answer(protocol, self._request_ids.next(), self._stats[NO_ACTION], self._now_ns)
+        try:
+            sender_id = self._authentication.sender_of(request)
+            action, content = protocol.open(request)
+            answer.is_for(action, self._stats[action.name])
+            asked = protocol.decode(action, content, request.path)
+            context = Context(
+                self._queues,
+                self._urls,
+                self._arns,
+                self._account_id,
+                request.headers.get(b"host", b"localhost"),
+                sender_id,
+            )
+            call_back = CALLING_BACK.get(action.name)
+            if call_back is None:
+                return answer.after(WAITING[action.name], context, asked)
+            abandon = call_back(context, asked, answer.done)
+            if answer.response is None:
+                answer.on_abandoned = abandon
+        except Refusal as refusal:
+            answer.done(refusal)
+        return answer

@@ -1,0 +1,37 @@
+"""Lists that are answered in pages: tokens that say where the next one begins."""
+
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from typing import NamedTuple
+
+from duolog.model.queue_errors import InvalidParameterValue
+from duolog.sqs_api.validation.bounds import LISTED_QUEUES_MAX, check_listed_queues
+
+
+class Page(NamedTuple):
+    names: list[str]
+    next_token: str | None
+
+
+def page_of(
+    listed: Callable[[str, int], list[str]], max_results: int | None, next_token: str | None
+) -> Page:
+    """`listed(after, limit)` gives sorted names. Only who sets a maximum is given a token."""
+    if max_results is not None:
+        check_listed_queues(max_results)
+    after = _after(next_token) if next_token else ""
+    if max_results is None:
+        return Page(listed(after, LISTED_QUEUES_MAX), None)
+    names = listed(after, max_results + 1)
+    if len(names) <= max_results:
+        return Page(names, None)
+    del names[max_results:]
+    return Page(names, urlsafe_b64encode(names[-1].encode()).decode())
+
+
+def _after(token: str) -> str:
+    try:
+        return urlsafe_b64decode(token.encode("ascii")).decode()
+    except (binascii.Error, ValueError):
+        raise InvalidParameterValue("Invalid or expired next token.") from None

@@ -1,0 +1,97 @@
+"""A received message, with those of its attributes that were asked for."""
+
+from collections.abc import Mapping, Sequence
+
+from duolog.broker.queues.receiving import Received
+from duolog.core.queues.message import BINARY, MessageAttribute
+from duolog.model.queue_errors import InvalidAttributeName
+from duolog.sqs_api.context import Context
+from duolog.wire.sqs.digests import md5_of_attributes, md5_of_body
+from duolog.wire.sqs.enumerations import MESSAGE_SYSTEM_ATTRIBUTES
+from duolog.wire.sqs.messages import Message, MessageAttributeValue
+
+ALL = "All"
+_ALL_ATTRIBUTES = frozenset((ALL, ".*", "*"))
+_PREFIX_MARK = ".*"
+
+
+class Wanted:
+    """Which attributes a receive asks for: of the system, and of the messages' senders."""
+
+    __slots__ = ("_all", "_names", "_prefixes", "_system")
+
+    def __init__(self, system: Sequence[str], given: Sequence[str]) -> None:
+        for name in system:
+            if name not in MESSAGE_SYSTEM_ATTRIBUTES:
+                raise InvalidAttributeName(f"Unknown Attribute {name}.")
+        self._system = MESSAGE_SYSTEM_ATTRIBUTES if ALL in system else system
+        self._names = given
+        self._all = False
+        self._prefixes: tuple[str, ...] = ()
+        if given:
+            self._all = not _ALL_ATTRIBUTES.isdisjoint(given)
+            self._prefixes = tuple(
+                name[: -len(_PREFIX_MARK)] for name in given if name.endswith(_PREFIX_MARK)
+            )
+
+    def message(self, received: Received, context: Context) -> Message:
+        message = received.message
+        attributes = None
+        if message.attributes and self._names:
+            attributes = self._chosen(message.attributes)
+        return Message(
+            received.message_id,
+            received.receipt_handle,
+            md5_of_body(message.body.encode()),
+            message.body,
+            self._system_attributes(received, context) if self._system else None,
+            md5_of_attributes(attributes) if attributes else None,
+            {name: _value(each) for name, each in attributes.items()} if attributes else None,
+        )
+
+    def _chosen(self, attributes: Mapping[str, MessageAttribute]) -> dict[str, MessageAttribute]:
+        return {
+            name: _readable(attribute)
+            for name, attribute in attributes.items()
+            if self._all or name in self._names or name.startswith(self._prefixes)
+        }
+
+    def _system_attributes(self, received: Received, context: Context) -> dict[str, str]:
+        message = received.message
+        source = message.dead_letter_source
+        known = {
+            "SenderId": message.sender_id or context.account_id,
+            "SentTimestamp": str(message.sent_ms),
+            "ApproximateReceiveCount": str(received.receive_count),
+            "ApproximateFirstReceiveTimestamp": str(received.first_received_ms),
+            "SequenceNumber": received.sequence_number,
+            "MessageDeduplicationId": message.deduplication_id,
+            "MessageGroupId": message.group_id,
+            "AWSTraceHeader": message.trace_header,
+            "DeadLetterQueueSourceArn": None if source is None else context.arns.of(source),
+        }
+        wanted = self._system
+        return {
+            name: value for name, value in known.items() if value is not None and name in wanted
+        }
+
+
+def _readable(attribute: MessageAttribute) -> MessageAttribute:
+    """A Kafka producer may call text what is none. It arrives whole, and stops no others."""
+    if not _is_binary(attribute):
+        try:
+            attribute.value.decode()
+        except UnicodeDecodeError:
+            return MessageAttribute(BINARY, attribute.value)
+    return attribute
+
+
+def _value(attribute: MessageAttribute) -> MessageAttributeValue:
+    data_type, value = attribute
+    if _is_binary(attribute):
+        return MessageAttributeValue(data_type, binary_value=value)
+    return MessageAttributeValue(data_type, string_value=value.decode())
+
+
+def _is_binary(attribute: MessageAttribute) -> bool:
+    return attribute.data_type.startswith(BINARY)

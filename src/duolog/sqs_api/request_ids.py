@@ -1,0 +1,17 @@
+"""Ids of requests, which answers carry so that a client can speak of one."""
+
+import uuid
+from itertools import count
+
+_COUNTER_CHARS = 12
+
+
+class RequestIds:
+    def __init__(self, first: uuid.UUID) -> None:
+        """`first` sets these ids apart from those of other nodes and of other starts."""
+        self._prefix = str(first)[:-_COUNTER_CHARS]
+        self._next = count(1).__next__
+
+    def next(self) -> str:
+        """Shaped as a UUID. Counted, because a random one costs as much as a small request."""
+        return f"{self._prefix}{self._next():012x}"

@@ -1,0 +1,37 @@
+"""The ids that a client chooses: of message groups, duplicates, attempts and batch entries."""
+
+import re
+
+from duolog.model.queue_errors import InvalidBatchEntryId, InvalidParameterValue
+
+# Letters, digits and all of ASCII's punctuation: everything that can be seen.
+_token = re.compile(r"[!-~]{1,128}\Z").match
+_entry_id = re.compile(r"[A-Za-z0-9_-]{1,80}\Z").match
+
+
+def check_group_id(value: str) -> None:
+    _check_token("MessageGroupId", value)
+
+
+def check_deduplication_id(value: str) -> None:
+    _check_token("MessageDeduplicationId", value)
+
+
+def check_attempt_id(value: str) -> None:
+    _check_token("ReceiveRequestAttemptId", value)
+
+
+def check_entry_id(value: str) -> None:
+    if not _entry_id(value):
+        raise InvalidBatchEntryId(
+            "A batch entry id can only contain alphanumeric characters, hyphens and underscores."
+            " It can be at most 80 letters long."
+        )
+
+
+def _check_token(parameter: str, value: str) -> None:
+    if not _token(value):
+        raise InvalidParameterValue(
+            f"Value {value} for parameter {parameter} is invalid. Reason: {parameter} can only"
+            " include alphanumeric and punctuation characters. 1 to 128 in length."
+        )

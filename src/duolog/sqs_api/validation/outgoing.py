@@ -1,0 +1,80 @@
+"""A message to send, from what the request says and what its queue allows."""
+
+from duolog.config.queue import QueueConfig
+from duolog.core.queues.message import Outgoing
+from duolog.model.queue_errors import InvalidParameterValue, MissingParameter
+from duolog.sqs_api.validation.attributes import (
+    attributes_size,
+    checked_attributes,
+    checked_trace_header,
+)
+from duolog.sqs_api.validation.bounds import check_delay
+from duolog.sqs_api.validation.identifiers import check_deduplication_id, check_group_id
+from duolog.sqs_api.validation.texts import check_characters, utf8_length
+from duolog.wire.sqs.messages import SendMessageBatchRequestEntry, SendMessageRequest
+
+Sending = SendMessageRequest | SendMessageBatchRequestEntry
+
+
+def message_size(asked: Sending) -> int:
+    """Bytes of the body and its attributes; system attributes do not count."""
+    attributes = asked.message_attributes
+    size = utf8_length(asked.message_body)
+    return size + attributes_size(attributes) if attributes else size
+
+
+def check_ordering(asked: Sending, config: QueueConfig) -> None:
+    """What a FIFO queue needs to be told, and only it. In a batch, one entry fails them all."""
+    if not config.fifo:
+        if asked.message_deduplication_id is not None:
+            raise _not_for_this_queue("MessageDeduplicationId", asked.message_deduplication_id)
+        return
+    if asked.message_group_id is None:
+        raise MissingParameter("The request must contain the parameter MessageGroupId.")
+    if asked.message_deduplication_id is None and not config.content_based_deduplication:
+        raise InvalidParameterValue(
+            "The queue should either have ContentBasedDeduplication enabled or"
+            " MessageDeduplicationId provided explicitly"
+        )
+
+
+def checked_outgoing(asked: Sending, size: int, config: QueueConfig, sender_id: str) -> Outgoing:
+    """`size` as `message_size` tells it."""
+    body = asked.message_body
+    if not body:
+        raise MissingParameter("The request must contain the parameter MessageBody.")
+    if size > config.maximum_message_size:
+        raise InvalidParameterValue(
+            "One or more parameters are invalid."
+            f" Reason: Message must be shorter than {config.maximum_message_size} bytes."
+        )
+    check_characters(body)
+    delay = asked.delay_seconds
+    if delay is not None:
+        check_delay(delay)
+        if config.fifo:
+            # Zero says what holds anyway, and clients that know one kind of queue send it.
+            if delay:
+                raise _not_for_this_queue("DelaySeconds", str(delay))
+            delay = None
+    if asked.message_group_id is not None:
+        check_group_id(asked.message_group_id)
+    if asked.message_deduplication_id is not None:
+        check_deduplication_id(asked.message_deduplication_id)
+    given, system = asked.message_attributes, asked.message_system_attributes
+    return Outgoing(
+        body,
+        checked_attributes(given) if given else {},
+        delay,
+        asked.message_group_id,
+        asked.message_deduplication_id,
+        checked_trace_header(system) if system else None,
+        sender_id,
+    )
+
+
+def _not_for_this_queue(parameter: str, value: str) -> InvalidParameterValue:
+    return InvalidParameterValue(
+        f"Value {value} for parameter {parameter} is invalid."
+        " Reason: The request include parameter that is not valid for this queue type."
+    )

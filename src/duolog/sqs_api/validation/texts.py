@@ -1,0 +1,17 @@
+"""Text that SQS carries: which characters it has, and how long it is in bytes."""
+
+from duolog.model.queue_errors import InvalidMessageContents
+from duolog.wire.sqs.characters import forbidden_character
+
+
+def check_characters(text: str) -> None:
+    forbidden = forbidden_character(text.encode())
+    if forbidden is not None:
+        raise InvalidMessageContents(
+            f"Invalid character '#x{ord(forbidden):X}' was found. The set of allowed characters is"
+            " #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"
+        )
+
+
+def utf8_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())

@@ -1,0 +1,121 @@
+"""The structures of the SQS API, named as in its public model: one struct per shape."""
+
+from duolog.wire.sqs.messages.attributes import (
+    Message,
+    MessageAttributeValue,
+    MessageSystemAttributeValue,
+)
+from duolog.wire.sqs.messages.batches import (
+    BatchResultErrorEntry,
+)
+from duolog.wire.sqs.messages.moves import (
+    CancelMessageMoveTaskRequest,
+    CancelMessageMoveTaskResult,
+    ListMessageMoveTasksRequest,
+    ListMessageMoveTasksResult,
+    ListMessageMoveTasksResultEntry,
+    StartMessageMoveTaskRequest,
+    StartMessageMoveTaskResult,
+)
+from duolog.wire.sqs.messages.queues import (
+    CreateQueueRequest,
+    CreateQueueResult,
+    DeleteQueueRequest,
+    GetQueueAttributesRequest,
+    GetQueueAttributesResult,
+    GetQueueUrlRequest,
+    GetQueueUrlResult,
+    ListDeadLetterSourceQueuesRequest,
+    ListDeadLetterSourceQueuesResult,
+    ListQueuesRequest,
+    ListQueuesResult,
+    PurgeQueueRequest,
+    SetQueueAttributesRequest,
+)
+from duolog.wire.sqs.messages.receiving import (
+    ReceiveMessageRequest,
+    ReceiveMessageResult,
+)
+from duolog.wire.sqs.messages.sending import (
+    SendMessageBatchRequest,
+    SendMessageBatchRequestEntry,
+    SendMessageBatchResult,
+    SendMessageBatchResultEntry,
+    SendMessageRequest,
+    SendMessageResult,
+)
+from duolog.wire.sqs.messages.settling import (
+    ChangeMessageVisibilityBatchRequest,
+    ChangeMessageVisibilityBatchRequestEntry,
+    ChangeMessageVisibilityBatchResult,
+    ChangeMessageVisibilityBatchResultEntry,
+    ChangeMessageVisibilityRequest,
+    DeleteMessageBatchRequest,
+    DeleteMessageBatchRequestEntry,
+    DeleteMessageBatchResult,
+    DeleteMessageBatchResultEntry,
+    DeleteMessageRequest,
+)
+from duolog.wire.sqs.messages.shape import (
+    Shape,
+)
+from duolog.wire.sqs.messages.sharing import (
+    AddPermissionRequest,
+    ListQueueTagsRequest,
+    ListQueueTagsResult,
+    RemovePermissionRequest,
+    TagQueueRequest,
+    UntagQueueRequest,
+)
+
+__all__ = [
+    "AddPermissionRequest",
+    "BatchResultErrorEntry",
+    "CancelMessageMoveTaskRequest",
+    "CancelMessageMoveTaskResult",
+    "ChangeMessageVisibilityBatchRequest",
+    "ChangeMessageVisibilityBatchRequestEntry",
+    "ChangeMessageVisibilityBatchResult",
+    "ChangeMessageVisibilityBatchResultEntry",
+    "ChangeMessageVisibilityRequest",
+    "CreateQueueRequest",
+    "CreateQueueResult",
+    "DeleteMessageBatchRequest",
+    "DeleteMessageBatchRequestEntry",
+    "DeleteMessageBatchResult",
+    "DeleteMessageBatchResultEntry",
+    "DeleteMessageRequest",
+    "DeleteQueueRequest",
+    "GetQueueAttributesRequest",
+    "GetQueueAttributesResult",
+    "GetQueueUrlRequest",
+    "GetQueueUrlResult",
+    "ListDeadLetterSourceQueuesRequest",
+    "ListDeadLetterSourceQueuesResult",
+    "ListMessageMoveTasksRequest",
+    "ListMessageMoveTasksResult",
+    "ListMessageMoveTasksResultEntry",
+    "ListQueueTagsRequest",
+    "ListQueueTagsResult",
+    "ListQueuesRequest",
+    "ListQueuesResult",
+    "Message",
+    "MessageAttributeValue",
+    "MessageSystemAttributeValue",
+    "PurgeQueueRequest",
+    "ReceiveMessageRequest",
+    "ReceiveMessageResult",
+    "RemovePermissionRequest",
+    "SendMessageBatchRequest",
+    "SendMessageBatchRequestEntry",
+    "SendMessageBatchResult",
+    "SendMessageBatchResultEntry",
+    "SendMessageRequest",
+    "SendMessageResult",
+    "SetQueueAttributesRequest",
+    "Shape",
+    "StartMessageMoveTaskRequest",
+    "StartMessageMoveTaskResult",
+    "TagQueueRequest",
+    "UntagQueueRequest",
+]

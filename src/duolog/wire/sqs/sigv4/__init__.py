@@ -1,0 +1,6 @@
+"""AWS Signature Version 4: who signed a request, and signing one. Told the time, never asks."""
+
+from duolog.wire.sqs.sigv4.signer import sign
+from duolog.wire.sqs.sigv4.verifier import verify
+
+__all__ = ["sign", "verify"]
