@@ -296,6 +296,9 @@ class FakeFile:
         assert self._life == self._disk.life, "the file was opened before the crash"
         return bytes(self._inode.content[position : position + length])
 
+    def pwrite(self, buffer: WriteBuffer, position: int) -> None:
+        self.pwritev((buffer,), position)
+
     def pwritev(self, buffers: Sequence[WriteBuffer], position: int) -> None:
         assert self._life == self._disk.life, "the file was opened before the crash"
         data = b"".join(buffers)

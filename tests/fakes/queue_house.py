@@ -5,6 +5,7 @@ import selectors
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from itertools import count
+from random import Random
 from typing import Any, TypeVar
 
 from tests.fakes.broker import start_broker
@@ -48,10 +49,15 @@ class QueueHouse:
     Calls that wait are run to their end by `run`; time passes only with `advance`.
     """
 
-    def __init__(self, path: str, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        settings: Mapping[str, str] | None = None,
+        disk: FakeDisk | None = None,
+    ) -> None:
         self.clock = SetClock()
         self.loop = SetLoop(self.clock)
-        self.disk = FakeDisk()
+        self.disk = disk or FakeDisk()
         self.settings = Settings.load({"sqs.deleted.queue.seconds": "0", **(settings or {})})
         self.failures: list[OSError] = []
         self._ids = count(1)
@@ -98,10 +104,10 @@ class QueueHouse:
         self.queues = Queues(self.broker, self.store, catalog, receipt_key=key)
         await self.queues.start()
 
-    def crash(self) -> None:
-        """The power goes: what is not synced is lost. Then start again."""
+    def crash(self, random: Random | None = None) -> None:
+        """The power goes: what is not synced is lost, or some of it. Then start again."""
         self.run(self._abandon())
-        self.disk.crash()
+        self.disk.crash(random)
         self.start()
 
     def restart(self) -> None:

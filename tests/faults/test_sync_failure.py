@@ -57,7 +57,7 @@ def test_a_failed_write_is_refused_and_leaves_no_trace(tmp_path: Path) -> None:
     node.stop()
 
     (segment,) = node.segments(TOPIC)
-    node.wrapper = inject(segment, "/^pwritev", "error=EIO:when=3")
+    node.wrapper = inject(segment, "/^pwrite", "error=EIO:when=3")
     node.start()
     with Wire(node.kafka) as wire:
         codes = []

@@ -1,13 +1,13 @@
 """The machine's clocks."""
 
-import time
+from time import monotonic_ns, time_ns
 
 
 class SystemClock:
-    monotonic_ns = staticmethod(time.monotonic_ns)
+    monotonic_ns = staticmethod(monotonic_ns)
 
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        return time_ns() // 1_000_000
 
     def monotonic_ms(self) -> int:
-        return time.monotonic_ns() // 1_000_000
+        return monotonic_ns() // 1_000_000

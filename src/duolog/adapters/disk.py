@@ -57,6 +57,11 @@ class LocalFile:
             got += len(data)
         return b"".join(parts)
 
+    def pwrite(self, buffer: WriteBuffer, position: int) -> None:
+        written = os.pwrite(self._fd, buffer, position)
+        if written != len(buffer):
+            self._write_rest((buffer,), position, written)
+
     def pwritev(self, buffers: Sequence[WriteBuffer], position: int) -> None:
         if len(buffers) <= IO_VECTORS_MAX:
             written = os.pwritev(self._fd, buffers, position)

@@ -32,10 +32,10 @@ class HttpConnection(asyncio.Protocol):
         """That request, and whether the connection goes on after it."""
         self._late_answer = b""
         """An answer that had to be waited for, and leaves with those to the requests behind it."""
-        self._held_bytes = 0
-        """Bodies that wait for their turn or are being handled."""
         self._charged_bytes = 0
         """This connection's part of the pool's body bytes."""
+        self._unfinished_bytes = 0
+        """What of it is for a body that is not complete yet."""
         self._finished = False
         """Whether the last answer has been written."""
         self._reading_paused = False
@@ -78,7 +78,7 @@ class HttpConnection(asyncio.Protocol):
                     self._finish()
             else:
                 self.deadline = _NEVER
-                self._hold(len(self._waiting_request[0].body))
+                self._charge(len(self._waiting_request[0].body))
         else:
             self._handle(parsed, phase)
 
@@ -94,7 +94,8 @@ class HttpConnection(asyncio.Protocol):
         self._finished = True
         self._pool.leave(self)
         self._queue.clear()
-        self._charge(0)
+        self._late_answer = b""
+        self._charge(-self._charged_bytes)
         if isinstance(self._waiting, Deferred):
             self._waiting.abandon()
         elif self._waiting is not None:
@@ -124,33 +125,26 @@ class HttpConnection(asyncio.Protocol):
     def _is_busy(self) -> bool:
         return self._waiting is not None or bool(self._queue)
 
-    def _charge(self, count: int) -> int:
-        """Account for `count` bytes of bodies; by how many that is more than before."""
-        growth = count - self._charged_bytes
-        self._charged_bytes = count
-        self._pool.bodies_bytes += growth
-        return growth
+    def _charge(self, count: int) -> None:
+        self._charged_bytes += count
+        self._pool.bodies_bytes += count
 
     def _handle(self, parsed: list[Parsed], phase_before: Phase) -> None:
         reader = self._reader
-        bodies = sum(len(item.body) for item, _ in parsed if isinstance(item, Request))
-        growth = self._charge(self._held_bytes + bodies + reader.body_bytes)
-        if growth > 0 and self._pool.is_out_of_memory:
+        unfinished = reader.body_bytes
+        fresh = unfinished - self._unfinished_bytes
+        fresh += sum(len(item.body) for item, _ in parsed if isinstance(item, Request))
+        self._unfinished_bytes = unfinished
+        self._charge(fresh)
+        if fresh and self._pool.is_out_of_memory:
             # Refused rather than paused, which could leave all of them half received.
             parsed = reader.refuse(503, "Too many requests are in progress. Try again later.")
-            bodies = 0
-        self._held_bytes += bodies
         if parsed:
             self._queue.extend(parsed)
             self._advance()
         elif reader.phase != phase_before:
             self._arm()
             self._continue_if_owed()
-
-    def _hold(self, count: int) -> None:
-        """That many more bytes of bodies wait or are handled; or fewer."""
-        self._held_bytes += count
-        self._charge(self._held_bytes + self._reader.body_bytes)
 
     def _advance(self) -> None:
         """Handle what has been received, as far as answers can be had and sent now."""
@@ -163,7 +157,7 @@ class HttpConnection(asyncio.Protocol):
             if answer is None:
                 break
             if isinstance(item, Request) and item.body:
-                self._hold(-len(item.body))
+                self._charge(-len(item.body))
             answers.append(answer)
             size += len(answer)
             if size >= WRITE_BYTES_MAX:
@@ -216,16 +210,20 @@ class HttpConnection(asyncio.Protocol):
             return
         request, keep_alive = self._waiting_request
         if request.body:
-            self._hold(-len(request.body))
+            self._charge(-len(request.body))
         answer = self._encode(response, keep_alive, request.method == "HEAD")
         if self._queue and not self._finished:
-            # Later in this turn: the next handler must not run inside the one who completes a
+            # Later in this turn: the next handler must not run inside whoever completes a
             # Deferred, and its answer can leave in the same write.
             self._late_answer = answer
-            self._loop.call_soon(self._advance)
+            self._loop.call_soon(self._go_on)
         else:
             self._transport.write(answer)
             self._settle()
+
+    def _go_on(self) -> None:
+        if not self._transport.is_closing():
+            self._advance()
 
     def _failed(self, failure: BaseException) -> Response:
         """A bug in a handler is reported in full, and costs its client one answer."""

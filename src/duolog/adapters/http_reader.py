@@ -14,63 +14,87 @@ from duolog.ports.http import Request, Response
 Phase = Literal["idle", "head", "body", "deaf"]
 """What is being received. A deaf reader takes nothing more: it refused, or the client is done."""
 
+Parsed = tuple[Request | Response, bool]
+"""A request, or a refusal to be sent in its turn; and whether the connection goes on after."""
+
 _METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")}
 _VERSIONS = ("1.0", "1.1")
 _STOPS = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 
 
-Parsed = tuple[Request | Response, bool]
-"""A request, or a refusal to be sent in its turn; and whether the connection goes on after."""
-
-
 class _Refused(Exception):
-    """Leaves the parser, after the refusal has been noted."""
+    """Leaves the parser with a status and a reason."""
 
 
 class RequestReader:
+    """Most requests come whole, and the parser's callbacks do only what those need.
+
+    Target, fields and body go into lists as they come. What is unfinished when a piece has
+    been read is looked at then.
+    """
+
     __slots__ = (
-        "_fragments",
-        "_head",
+        "_body",
+        "_fields",
+        "_fresh_body",
         "_headers",
+        "_last_target",
         "_limits",
         "_parsed",
         "_parser",
         "_peer",
         "_repeats",
         "_silent_bytes",
-        "_split_url",
-        "_url",
-        "body_bytes",
+        "_target",
         "continue_owed",
+        "on_body",
+        "on_url",
         "phase",
     )
 
     def __init__(self, limits: HttpLimits, peer: str) -> None:
         self._limits = limits
         self._peer = peer
-        self._parser = httptools.HttpRequestParser(self)
         self._parsed: list[Parsed] = []
+        self._target: list[bytes] = []
+        """Not empty from the first bytes of a request to its end."""
+        self._fields: dict[bytes, bytes] = {}
+        """Headers so far or, after a body in chunks, trailers, which nobody looks at."""
+        self._repeats = 0
+        self._headers = self._fields
+        self._fresh_body: list[bytes] = []
+        self._body = bytearray()
+        """What earlier pieces held. Not in a list, as a client could have it cut into crumbs."""
         self._silent_bytes = 0
         """Bytes fed since a phase ended or a body grew: unfinished heads, trailers and the like."""
+        self._last_target = (b"/", "/", "")
+        """With its path and query. Most clients have only one."""
         self.continue_owed = False
         """Whether the client waits for "100 Continue" before it sends its body."""
         self.phase: Phase = "idle"
-        self._split_url = (b"/", "/", "")
-        """The last target with its path and query: most clients have only one."""
-        self._start_message()
+        self.on_url = self._target.append
+        self.on_body = self._fresh_body.append
+        self._parser = httptools.HttpRequestParser(self)
+
+    @property
+    def body_bytes(self) -> int:
+        """How much has come of a body that is not complete."""
+        return len(self._body)
 
     def feed(self, data: bytes) -> list[Parsed]:
         """Requests that these bytes complete; the last may be a refusal, and then is the end."""
-        if self.phase == "deaf":
+        phase = self.phase
+        if phase == "deaf":
             return []
         self._parsed = parsed = []
         self._silent_bytes += len(data)
-        phase, body_bytes = self.phase, self.body_bytes
         try:
             self._parser.feed_data(data)
         except _STOPS as problem:
             self._stopped(data, problem)
-        if parsed or self.phase != phase or self.body_bytes != body_bytes:
+        if self._target:
+            self._look_at_unfinished()
+        if parsed or self.phase != phase:
             self._silent_bytes = 0
         elif self._silent_bytes > self._limits.head_bytes_max:
             parsed += self.refuse(431, "The headers of the request are too long.")
@@ -80,11 +104,25 @@ class RequestReader:
         """Take nothing more, and send this."""
         self.phase = "deaf"
         self.continue_owed = False
-        self._start_message()
+        self._target.clear()
+        self._fields = {}
+        self._fresh_body.clear()
+        self._body = bytearray()
         return [(refusal(status, reason), False)]
 
+    def _look_at_unfinished(self) -> None:
+        if self.phase == "idle":
+            self.phase = "head"
+        if self._fresh_body:
+            self._silent_bytes = 0
+            self._body += b"".join(self._fresh_body)
+            self._fresh_body.clear()
+        if len(self._body) > self._limits.body_bytes_max:
+            self._parsed += self.refuse(*self._too_long_a_body())
+        elif len(self._fields) > self._limits.headers_max:
+            self._parsed += self.refuse(*self._too_many_headers())
+
     def _stopped(self, data: bytes, problem: Exception) -> None:
-        """The parser went no further, or nothing of what follows is for it."""
         while isinstance(problem, httptools.HttpParserUpgrade):
             # An offer to switch protocols is declined by answering as usual.
             self._decline_upgrade()
@@ -100,6 +138,7 @@ class RequestReader:
         if isinstance(problem, httptools.HttpParserCallbackError):
             if not isinstance(problem.__context__, _Refused):
                 raise problem
+            self._parsed += self.refuse(*problem.__context__.args)
         elif self.phase != "deaf":
             # Bytes after a request that asked to close are nobody's, and so are their mistakes.
             self._parsed += self.refuse(400, f"The request is malformed: {problem}.")
@@ -108,108 +147,86 @@ class RequestReader:
         request, _ = self._parsed[-1]
         assert isinstance(request, Request)
         self._parser = httptools.HttpRequestParser(self)
-        if request.method == "CONNECT" or _declares_body(request.headers):
+        headers = request.headers
+        has_body = b"content-length" in headers or b"transfer-encoding" in headers
+        if has_body or request.method == "CONNECT":
             # The parser takes the body for the other protocol's first bytes.
             self._parsed.pop()
             self._parsed += self.refuse(501, "This server does not switch protocols.")
 
-    def _start_message(self) -> None:
-        self._url = b""
-        self._headers: dict[bytes, bytes] = {}
-        self._fragments: list[bytes] = []
-        self.body_bytes = 0
-        """Of the request that is not complete yet."""
-        self._repeats = 0
-
-    def _refuse_here(self, status: int, reason: str) -> None:
-        self._parsed += self.refuse(status, reason)
-        raise _Refused
-
     # Called by the parser.
 
-    def on_url(self, fragment: bytes) -> None:
-        self.phase = "head"
-        self._url += fragment
-
     def on_header(self, name: bytes, value: bytes) -> None:
-        headers = self._headers
+        fields = self._fields
         name = name.lower()
-        if name in headers:
-            value = self._join_repeated(headers[name], value)
-        headers[name] = value
+        if name in fields:
+            self._repeats += 1
+            if self._repeats > self._limits.headers_max:
+                raise _Refused(*self._too_many_headers())
+            value = fields[name] + b"," + value
+        fields[name] = value
 
     def on_headers_complete(self) -> None:
-        self._head = headers = self._headers
-        # Trailers, which come after the body, go to a dictionary that nobody looks at.
-        self._headers = {}
         limits = self._limits
+        self._headers = headers = self._fields
+        self._fields = {}
         if len(headers) > limits.headers_max:
-            self._refuse_too_many()
+            raise _Refused(*self._too_many_headers())
         if self._silent_bytes > limits.head_bytes_max:
-            self._check_head_bytes(headers)
+            self._check_head_bytes()
         if b"host" not in headers and self._parser.get_http_version() == "1.1":
-            self._refuse_here(400, "An HTTP/1.1 request needs a Host header.")
+            raise _Refused(400, "An HTTP/1.1 request needs a Host header.")
         if b"content-length" in headers:
             if int(headers[b"content-length"]) > limits.body_bytes_max:
-                self._refuse_body()
+                raise _Refused(*self._too_long_a_body())
             self.phase = "body"
         elif b"transfer-encoding" in headers:
             self.phase = "body"
         if b"expect" in headers:
             if headers[b"expect"].lower() != b"100-continue":
-                self._refuse_here(417, "Only 100-continue can be expected.")
+                raise _Refused(417, "Only 100-continue can be expected.")
             self.continue_owed = self.phase == "body"
-
-    def on_body(self, fragment: bytes) -> None:
-        self.body_bytes += len(fragment)
-        if self.body_bytes > self._limits.body_bytes_max:
-            self._refuse_body()
-        self._fragments.append(fragment)
 
     def on_message_complete(self) -> None:
         parser = self._parser
         method = parser.get_method()
         keep_alive = parser.should_keep_alive()
         if not keep_alive and parser.get_http_version() not in _VERSIONS:
-            self._refuse_here(505, "This server speaks HTTP/1.1.")
-        url, path, query = self._split_url
-        if self._url != url:
-            path, query = _split_target(self._url)
-            self._split_url = (self._url, path, query)
-        fragments = self._fragments
-        body = fragments[0] if len(fragments) == 1 else b"".join(fragments)
-        known = _METHODS.get(method) or method.decode("ascii")
-        request = Request(known, path, query, self._head, body, self._peer)
+            raise _Refused(505, "This server speaks HTTP/1.1.")
+        target = b"".join(self._target)
+        self._target.clear()
+        known, path, query = self._last_target
+        if target != known:
+            path, query = _split_target(target)
+            self._last_target = (target, path, query)
+        body = b"".join(self._fresh_body)
+        self._fresh_body.clear()
+        if self._body:
+            body = bytes(self._body + body)
+            self._body = bytearray()
+        if len(body) > self._limits.body_bytes_max:
+            raise _Refused(*self._too_long_a_body())
+        name = _METHODS.get(method) or method.decode("ascii")
+        request = Request(name, path, query, self._headers, body, self._peer)
         self._parsed.append((request, keep_alive))
-        self._url = b""
-        self._fragments = []
-        self.body_bytes = 0
-        if self._headers or self._repeats:
-            self._start_message()
+        if self._fields:
+            self._fields = {}
+        self._repeats = 0
         self.continue_owed = False
         self.phase = "idle" if keep_alive else "deaf"
 
-    def _join_repeated(self, values: bytes, value: bytes) -> bytes:
-        self._repeats += 1
-        if self._repeats > self._limits.headers_max:
-            self._refuse_too_many()
-        return values + b"," + value
-
-    def _check_head_bytes(self, headers: dict[bytes, bytes]) -> None:
+    def _check_head_bytes(self) -> None:
         """Exactly, where what was fed leaves it open."""
-        size = len(self._url) + sum(len(name) + len(value) for name, value in headers.items())
+        size = sum(map(len, self._target))
+        size += sum(len(name) + len(value) for name, value in self._headers.items())
         if size > self._limits.head_bytes_max:
-            self._refuse_here(431, f"Headers have at most {self._limits.head_bytes_max} bytes.")
+            raise _Refused(431, f"Headers have at most {self._limits.head_bytes_max} bytes.")
 
-    def _refuse_too_many(self) -> None:
-        self._refuse_here(431, f"A request has at most {self._limits.headers_max} headers.")
+    def _too_many_headers(self) -> tuple[int, str]:
+        return 431, f"A request has at most {self._limits.headers_max} headers."
 
-    def _refuse_body(self) -> None:
-        self._refuse_here(413, f"A body has at most {self._limits.body_bytes_max} bytes.")
-
-
-def _declares_body(headers: dict[bytes, bytes]) -> bool:
-    return b"content-length" in headers or b"transfer-encoding" in headers
+    def _too_long_a_body(self) -> tuple[int, str]:
+        return 413, f"A body has at most {self._limits.body_bytes_max} bytes."
 
 
 def _split_target(target: bytes) -> tuple[str, str]:

@@ -32,7 +32,6 @@ class TcpTransport:
 
     __slots__ = (
         "_backlog",
-        "_backlog_bytes",
         "_closing",
         "_fd",
         "_host",
@@ -42,6 +41,7 @@ class TcpTransport:
         "_reading",
         "_session",
         "_socket",
+        "backlog_bytes",
     )
 
     def __init__(
@@ -59,7 +59,7 @@ class TcpTransport:
         self._on_gone = on_gone
         self._session: Session | None = None
         self._backlog: deque[memoryview | FileRange] = deque()
-        self._backlog_bytes = 0
+        self.backlog_bytes = 0
         self._reading = False
         self._closing = False
 
@@ -74,10 +74,6 @@ class TcpTransport:
     @property
     def host(self) -> str:
         return self._host
-
-    @property
-    def backlog_bytes(self) -> int:
-        return self._backlog_bytes
 
     def pause_reading(self) -> None:
         if self._reading:
@@ -94,7 +90,6 @@ class TcpTransport:
         if session is None:
             return
         buffer = session.get_buffer()
-        assert len(buffer), "reading is paused while there is no room"
         try:
             count = self._socket.recv_into(buffer)
         except (BlockingIOError, InterruptedError):
@@ -105,25 +100,29 @@ class TcpTransport:
         if count:
             session.received(count)
         else:
+            assert len(buffer), "reading is paused while there is no room"
             self.abort()
 
-    def write(self, chunks: Sequence[Chunk]) -> None:
-        if self._session is None or self._closing:
+    def send(self, data: bytes) -> None:
+        if self._closing:
             return
-        if not self._backlog and len(chunks) == 1:
-            chunk = chunks[0]
-            if isinstance(chunk, bytes):
-                try:
-                    sent = self._socket.send(chunk)
-                except (BlockingIOError, InterruptedError):
-                    sent = 0
-                except OSError:
-                    self.abort()
-                    return
-                if sent < len(chunk):
-                    self._queue(memoryview(chunk)[sent:])
-                    self._loop.add_writer(self._fd, self._writable)
-                return
+        if self._backlog:
+            self._queue(memoryview(data))
+            return
+        try:
+            sent = self._socket.send(data)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError:
+            self.abort()
+            return
+        if sent != len(data):
+            self._queue(memoryview(data)[sent:])
+            self._loop.add_writer(self._fd, self._writable)
+
+    def write(self, chunks: Sequence[Chunk]) -> None:
+        if self._closing:
+            return
         was_empty = not self._backlog
         for chunk in chunks:
             self._queue(memoryview(chunk) if isinstance(chunk, bytes) else chunk)
@@ -134,7 +133,7 @@ class TcpTransport:
         size = item.length if isinstance(item, FileRange) else len(item)
         if size:
             self._backlog.append(item)
-            self._backlog_bytes += size
+            self.backlog_bytes += size
 
     def _send(self) -> bool:
         """Send from the backlog until it is empty or the socket is full; False if it broke."""
@@ -151,7 +150,7 @@ class TcpTransport:
                     )
                     if sent == 0:
                         raise OSError(errno.EIO, f"{head.file.path} is shorter than expected")
-                    self._backlog_bytes -= sent
+                    self.backlog_bytes -= sent
                     if sent == head.length:
                         backlog.popleft()
                     else:
@@ -178,7 +177,7 @@ class TcpTransport:
                 break
             buffers.append(item)
         sent = self._socket.sendmsg(buffers, (), socket.MSG_MORE if more else 0)
-        self._backlog_bytes -= sent
+        self.backlog_bytes -= sent
         for buffer in buffers:
             if sent < len(buffer):
                 backlog[0] = buffer[sent:]
@@ -212,7 +211,7 @@ class TcpTransport:
         if self._backlog:
             self._loop.remove_writer(self._fd)
             self._backlog.clear()
-            self._backlog_bytes = 0
+            self.backlog_bytes = 0
         self._socket.close()
         self._on_gone(self)
         session.closed()

@@ -32,6 +32,7 @@ from duolog.model.limits import TIMESTAMP_MS_MAX
 from duolog.ports.clock import Clock
 from duolog.ports.disk import Syncable
 from duolog.records.header import (
+    LENGTH_PREFIX_BYTES,
     NO_TIMESTAMP,
     TRANSACTIONAL_BIT,
     BatchHeader,
@@ -49,6 +50,9 @@ has to replay at most, but for what arrived since the last checkpoint."""
 
 RETRY_AFTER_MS = 100
 """How long a partition refuses writes after one has failed."""
+
+_BATCH_LENGTH, _ATTRIBUTES, _LAST_OFFSET_DELTA, _MAX_TIMESTAMP, _PRODUCER_ID = 1, 5, 6, 8, 9
+"""Places in a BatchHeader: what every batch is asked for is found faster by place than by name."""
 
 
 class Waiter(Protocol):
@@ -81,6 +85,7 @@ class _FutureWaiter:
 class Partition:
     __slots__ = (
         "_ahead_ms_max",
+        "_bytes_max",
         "_clock",
         "_decompressed_bytes_max",
         "_examines",
@@ -145,6 +150,7 @@ class Partition:
         self._fsync = config.durability == "fsync"
         self.stamps_append_time = config.timestamp_type == "LogAppendTime"
         self._ahead_ms_max = config.timestamp_after_max_ms
+        self._bytes_max = config.max_message_bytes
         self._examines = (
             config.cleanup_compact
             or self.stamps_append_time
@@ -170,16 +176,8 @@ class Partition:
         Returns its base offset, and the offset that the high watermark must reach before it
         may be acknowledged. A duplicate is not written again and gets its first offset.
         """
-        if self._failure is not None:
-            self._check_failure(now_ms)
-        header = check_batch(batch, bytes_max=self.topic.config.max_message_bytes)
-        if header.attributes & TRANSACTIONAL_BIT:
-            raise TransactionsUnsupported("transactions are not supported")
-        if self._examines:
-            header = self._examine(batch, header, now_ms)
-        elif header.max_timestamp > now_ms + self._ahead_ms_max:
-            raise _too_far_ahead(header, self._ahead_ms_max)
-        if header.producer_id >= 0:
+        header = self._admit(batch, now_ms)
+        if header[_PRODUCER_ID] >= 0:
             known = self._producers.find_duplicate(header)
             if known is not None:
                 return known, known + header.last_offset_delta + 1
@@ -189,7 +187,45 @@ class Partition:
             base_offset = self.log.stage(batch, header, self.leader_epoch)
         self.batches_since_snapshot += 1
         self.bytes_in += len(batch)
-        return base_offset, base_offset + header.last_offset_delta + 1
+        return base_offset, base_offset + header[_LAST_OFFSET_DELTA] + 1
+
+    def append_alone(self, batch: memoryview, now_ms: int) -> tuple[int, int]:
+        """As `stage` and `write_staged`, for the only batch of a read event."""
+        header = self._admit(batch, now_ms)
+        is_numbered = header[_PRODUCER_ID] >= 0
+        if is_numbered:
+            known = self._producers.find_duplicate(header)
+            if known is not None:
+                return known, known + header.last_offset_delta + 1
+        try:
+            base_offset, end_offset = self.log.append(batch, header, self.leader_epoch, now_ms)
+        except StorageFailed as failure:
+            self._write_failed(failure, now_ms)
+            raise
+        if is_numbered:
+            self._producers.replay(header, base_offset, now_ms)
+        self.batches_since_snapshot += 1
+        self.bytes_in += header[_BATCH_LENGTH] + LENGTH_PREFIX_BYTES
+        if self._fsync:
+            self._flusher.request(self)
+        elif self._waiting or self._readers:
+            self._advance(end_offset)
+        else:
+            self.high_watermark = end_offset
+        return base_offset, end_offset
+
+    def _admit(self, batch: memoryview, now_ms: int) -> BatchHeader:
+        """The header of a batch that may be appended, unless its producer sent it before."""
+        if self._failure is not None:
+            self._check_failure(now_ms)
+        header = check_batch(batch, self._bytes_max)
+        if self._examines:
+            header = self._examine(batch, header, now_ms)
+        elif header[_MAX_TIMESTAMP] > now_ms + self._ahead_ms_max:
+            raise _too_far_ahead(header, self._ahead_ms_max)
+        if header[_ATTRIBUTES] & TRANSACTIONAL_BIT:
+            raise TransactionsUnsupported("transactions are not supported")
+        return header
 
     def _examine(self, batch: memoryview, header: BatchHeader, now_ms: int) -> BatchHeader:
         """What only some topics want: opened batches, stamped or bounded times."""
@@ -221,15 +257,18 @@ class Partition:
         try:
             self.log.write_staged(now_ms)
         except StorageFailed as failure:
-            self._recall_producers()
-            if self._failure is None:
-                self._failure = failure
-                self._retry_ms = now_ms + RETRY_AFTER_MS
+            self._write_failed(failure, now_ms)
             raise
         if self._fsync:
             self._flusher.request(self)
         else:
             self._advance(self.log.end_offset)
+
+    def _write_failed(self, failure: StorageFailed, now_ms: int) -> None:
+        self._recall_producers()
+        if self._failure is None:
+            self._failure = failure
+            self._retry_ms = now_ms + RETRY_AFTER_MS
 
     def _check_failure(self, now_ms: int) -> None:
         """Refuse while the partition is fenced, or a write has failed a moment ago.
@@ -257,6 +296,14 @@ class Partition:
             self.wait_committed(end_offset, _FutureWaiter(committed))
             await committed
         return base_offset
+
+    def refuse_waiting(self, failure: Refusal) -> None:
+        """Tell those who wait for what could not be written."""
+        end_offset = self.log.end_offset
+        refused = [waiter for offset, waiter in self._waiting if offset > end_offset]
+        self._waiting = deque(each for each in self._waiting if each[0] <= end_offset)
+        for waiter in refused:
+            waiter.settle(failure)
 
     def read(self, offset: int, bytes_max: int) -> LogSlice | None:
         """Whole batches from `offset` on, up to the high watermark; None if there is none yet."""

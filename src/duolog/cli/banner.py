@@ -5,44 +5,49 @@ from collections.abc import Mapping
 _DOORS = {"kafka": "Kafka", "sqs": "SQS", "admin": "health and metrics"}
 
 _EXAMPLES = {
-    "boto3": """\
+    "sqs": {
+        "boto3": """\
 import boto3
 sqs = boto3.client("sqs", endpoint_url="http://{sqs}", region_name="us-east-1",
                    aws_access_key_id="any", aws_secret_access_key="any")
 url = sqs.create_queue(QueueName="greetings")["QueueUrl"]
 sqs.send_message(QueueUrl=url, MessageBody="hello")
 """,
-    "aws": """\
+        "aws": """\
 export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION=us-east-1
 alias sqs='aws --endpoint-url http://{sqs} sqs'
 sqs create-queue --queue-name greetings
 sqs receive-message --queue-url http://{sqs}/000000000000/greetings --wait-time-seconds 5
 """,
-    "kcat": """\
+    },
+    "kafka": {
+        "kcat": """\
 echo hello | kcat -b {kafka} -P -t greetings
 kcat -b {kafka} -C -t greetings -o beginning -e
 """,
-    "confluent-kafka": """\
+        "confluent-kafka": """\
 from confluent_kafka import Producer
 producer = Producer({{"bootstrap.servers": "{kafka}"}})
 producer.produce("greetings", b"hello")
 producer.flush()
 """,
-    "aiokafka": """\
+        "aiokafka": """\
 from aiokafka import AIOKafkaProducer
 async def main():
     async with AIOKafkaProducer(bootstrap_servers="{kafka}") as producer:
         await producer.send_and_wait("greetings", b"hello")
 import asyncio; asyncio.run(main())
 """,
-    "kafka-python": """\
+        "kafka-python": """\
 from kafka import KafkaConsumer
 consumer = KafkaConsumer("greetings", bootstrap_servers="{kafka}",
                          auto_offset_reset="earliest", consumer_timeout_ms=5000)
 for record in consumer:
     print(record.offset, record.value)
 """,
+    },
 }
+"""By the door that each of them needs."""
 
 
 def banner(addresses: Mapping[str, str]) -> str:
@@ -52,8 +57,10 @@ def banner(addresses: Mapping[str, str]) -> str:
         if door in addresses:
             scheme = "" if door == "kafka" else "http://"
             lines.append(f"  {label:<20}{scheme}{addresses[door]}")
-    if "kafka" in addresses:
-        for client, example in _EXAMPLES.items():
+    for door, examples in _EXAMPLES.items():
+        if door not in addresses:
+            continue
+        for client, example in examples.items():
             lines += ["", f"  {client}"]
             lines += [f"    {line}" for line in example.format(**addresses).splitlines()]
     return "\n".join([*lines, "", "  Stop with Ctrl-C.", ""])

@@ -104,6 +104,10 @@ def tell(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def cell_text(value: Any) -> str:
     """One line without control characters: a stored message must not steer a terminal."""
     match value:

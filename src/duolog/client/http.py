@@ -48,10 +48,13 @@ class HttpClient:
         *,
         seconds_max: float = ANSWER_SECONDS_MAX,
     ) -> HttpAnswer:
-        """`target` is path and query, encoded. Never sent twice: it may have been done."""
+        """`target` is path and query, encoded; names of headers are in lower case.
+
+        Never sent twice: it may have been done.
+        """
         lines = [f"{method} {target} HTTP/1.1"]
-        lines += [f"{name}: {value}" for name, value in {"Host": self.host, **headers}.items()]
-        lines += [f"Content-Length: {len(body)}", "", ""]
+        lines += [f"{name}: {value}" for name, value in {"host": self.host, **headers}.items()]
+        lines += [f"content-length: {len(body)}", "", ""]
         try:
             async with asyncio.timeout(seconds_max):
                 reader, writer = await self._connected()

@@ -101,7 +101,7 @@ class OperatorClient(HttpClient):
     async def _ask(
         self, method: str, target: str, shape: Any, subject: str, body: bytes = b""
     ) -> Any:
-        headers = {"Content-Type": "application/json"} if body else {}
+        headers = {"content-type": "application/json"} if body else {}
         answer = await self.request(method, target, headers, body)
         if answer.status != 200:
             raise Refused(f"HTTP {answer.status}", subject, self._decode(answer, _Error).error)

@@ -169,6 +169,16 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             form="host, host:port, network or network:port",
             fits=is_push_target,
         ),
+        _setting(
+            "push.timeout.ms",
+            "int",
+            30_000,
+            "How long the endpoint of a queue may take to answer a push.",
+            unit="ms",
+            least=1,
+            most=15 * 60_000,
+        ),
+        _count("push.requests.max", 256, "Most pushes under way at once, of all queues together."),
     ),
     "Connections": (
         _bytes(

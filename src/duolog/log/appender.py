@@ -115,6 +115,35 @@ class Appender:
         self.staged_end_offset = base_offset + header[6] + 1
         return base_offset
 
+    def append(
+        self, batch: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
+    ) -> tuple[int, int]:
+        """As `stage` and `write_staged`, for one batch where nothing is staged.
+
+        Returns its base offset and the next one.
+        """
+        base_offset = self.end_offset
+        end_offset = base_offset + header[6] + 1
+        active = self._active
+        position = active.size
+        size = len(batch)
+        if (
+            position + size > self._roll_above_bytes
+            or now_ms >= self._roll_from_ms
+            or end_offset > self._roll_above_offset
+        ):
+            self.stage(batch, header, leader_epoch)
+            self.write_staged(now_ms)
+            return base_offset, end_offset
+        _pack_place(batch, 0, base_offset, header[1], leader_epoch)
+        try:
+            active.file.pwrite(batch, position)
+        except OSError as error:
+            self._undo_write([], error)
+        active.note_one(size, end_offset, header[8])
+        self.end_offset = self.staged_end_offset = end_offset
+        return base_offset, end_offset
+
     def write_staged(self, now_ms: int) -> None:
         """Write what is staged, with one call to the disk unless the segment is full.
 

@@ -2,33 +2,28 @@
 
 Driven by one owner on the event loop: `stage` and `write_staged` append, `read` finds what a
 fetch sends, `begin_sync` and `finish_sync` frame the owner's group commit (see appender.py).
-Everything else is rare.
+Everything else is rare; what happens to old records is in cleaner.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import partial
 
 from msgspec.structs import replace
 
 from duolog.config.topic import TopicConfig
 from duolog.log import timestamps
-from duolog.log.appender import Appender
 from duolog.log.checked_batches import checked_batches
-from duolog.log.cleaned_segment import CleanedSegment
-from duolog.log.compaction import CompactionPlan, CompactionResult, plan_compaction
-from duolog.log.epochs import EpochHistory, write_epochs
-from duolog.log.marks import Marks, read_marks, write_marks
+from duolog.log.cleaner import Cleaner
+from duolog.log.epochs import write_epochs
+from duolog.log.marks import Marks, read_marks
 from duolog.log.quarantine import DamagedRange, merge_ranges, write_quarantine
 from duolog.log.reader import LogSlice
 from duolog.log.recovery import Recovered, Recovery
-from duolog.log.retention import count_expired, is_too_old
 from duolog.log.scrub import find_damage, still_damaged
 from duolog.log.segment import Segment, spread_damage
 from duolog.log.snapshot import SnapshotStore
-from duolog.log.swap import commit_swap, discard_cleaned, finish_swap
-from duolog.model.errors import OffsetOutOfRange, StorageFailed
-from duolog.ports.disk import Disk, Syncable
+from duolog.model.errors import OffsetOutOfRange
+from duolog.ports.disk import Disk
 from duolog.records.header import BatchHeader
 
 TimestampSearch = Callable[[], tuple[int, int] | None]
@@ -36,8 +31,8 @@ TimestampSearch = Callable[[], tuple[int, int] | None]
 Gives the offset and the timestamp of a record, None when there is none; raises OSError."""
 
 
-class Log(Appender):
-    __slots__ = ("_cuts", "_snapshots", "epochs", "recovery", "start_offset")
+class Log(Cleaner):
+    __slots__ = ("_snapshots", "recovery")
 
     def __init__(
         self,
@@ -49,13 +44,8 @@ class Log(Appender):
         recovery_point: int,
     ) -> None:
         super().__init__(disk, path, config, recovered, recovery_point=recovery_point)
-        self.start_offset = max(recovered.marks.start_offset, self.segments[0].base_offset)
-        """First offset that can be read."""
         self.recovery = recovered.report
-        self.epochs: EpochHistory = recovered.epochs
         self._snapshots = SnapshotStore(disk, path)
-        self._cuts = 0
-        """Truncations so far: offsets that were planned with before one mean something else."""
 
     @classmethod
     def open(
@@ -124,17 +114,10 @@ class Log(Appender):
         """Finds the latest record; the first of them if there are several."""
         return partial(timestamps.find_max_timestamp, tuple(self.segments), self.start_offset)
 
-    def checkpoint(self, now_ms: int) -> None:
-        """Save what a restart would have to find out again. Needs no sync: it is verifiable.
-
-        An active segment past its age is rolled here, as without appends nobody else would.
-        """
-        if self._is_released:
-            return
-        if self._active.size and now_ms >= self._roll_from_ms and self._failure is None:
-            with suppress(OSError):
-                self.roll()
-        self._active.save_index()
+    def checkpoint(self) -> None:
+        """Save what a restart would have to find out again. Needs no sync: it is verifiable."""
+        if not self._is_released:
+            self._active.save_index()
 
     def close(self, now_ms: int) -> None:
         """Save the index up to its very end, so that opening again need not look at the log."""
@@ -245,135 +228,6 @@ class Log(Appender):
         self._snapshots.remove_above(self.end_offset)
         # Its sync of the directory also makes durable what was renamed and removed here.
         write_quarantine(self._disk, self._path, self.damaged)
-
-    def _write_marks(self, marks: Marks) -> None:
-        try:
-            write_marks(self._disk, self._path, marks)
-        except OSError as error:
-            raise StorageFailed(f"the log's marks could not be written: {error}") from error
-        self.marks = marks
-
-    def expire(self, now_ms: int, up_to_offset: int) -> list[Segment]:
-        """Remove segments that are too old, too much, or below the start offset.
-
-        Only what ends at or below `up_to_offset` goes. The files are renamed; the owner removes
-        `paths` of the returned segments when nobody should be reading them any more.
-        """
-        if self._failure is not None or self._is_released:
-            return []
-        count = count_expired(
-            self.segments[:-1],
-            self.size_bytes,
-            self._config,
-            start_offset=self.start_offset,
-            up_to_offset=up_to_offset,
-            now_ms=now_ms,
-        )
-        active = self._active
-        if (
-            count == len(self.segments) - 1
-            and active.size > 0
-            and active.end_offset <= up_to_offset
-            and (is_too_old(active, self._config, now_ms) or active.end_offset <= self.start_offset)
-        ):
-            # A full disk may not have room for the next segment, and needs the others gone.
-            with suppress(OSError):
-                self.roll()
-                count += 1
-        if count == 0:
-            return []
-        start_offset = max(self.start_offset, self.segments[count].base_offset)
-        if start_offset != self.marks.start_offset:
-            # Before the files go, so that the start offset never goes back; but where a full
-            # disk refuses even that, they must go all the same.
-            with suppress(StorageFailed):
-                self._write_marks(replace(self.marks, start_offset=start_offset))
-        self.start_offset = start_offset
-        self.epochs.truncate_start(start_offset)
-        return self._retire_first(count)
-
-    def _retire_first(self, count: int) -> list[Segment]:
-        """As many as the disk allows: the others lie below the start now, and go next time."""
-        retired: list[Segment] = []
-        try:
-            for segment in self.segments[:count]:
-                segment.mark_deleted()
-                retired.append(segment)
-        except OSError:
-            if not retired:
-                raise
-        del self.segments[: len(retired)]
-        self._segments_retired()
-        return retired
-
-    def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
-        """What compaction would do now; None when there is too little to gain."""
-        if not self._config.cleanup_compact or self._failure is not None or self._is_released:
-            return None
-        return plan_compaction(
-            self._disk,
-            self._path,
-            self._config,
-            [each for each in self.segments[:-1] if each.end_offset <= self.durable_offset],
-            cleaned_offset=self.marks.cleaned_offset,
-            start_offset=self.start_offset,
-            cuts=self._cuts,
-            now_ms=now_ms,
-        )
-
-    def swap(self, result: CompactionResult) -> list[Segment]:
-        """Put compacted segments in place, durably; returns those that they replace, as `expire`.
-
-        A group of which something has gone meanwhile is discarded. StorageFailed means that a
-        swap is decided and not finished, which the log cannot survive: see `failure`.
-        """
-        if self._failure is not None or self._is_released:
-            return []
-        entries = self._disk.directory(self._path)
-        replaced: list[Segment] = []
-        for group, cleaned in result.groups:
-            place = self._reader.segment_at(cleaned.base_offset)
-            span = slice(place, place + len(group))
-            if result.cuts != self._cuts or self.segments[span] != list(group):
-                # What cannot be removed now is when the log is opened again.
-                with suppress(OSError):
-                    discard_cleaned(self._disk, self._path, cleaned.base_offset, cleaned.end_offset)
-                continue
-            try:
-                self._replace(span, cleaned, entries)
-            except OSError as error:
-                # Opening the log will finish the swap, or not. Until then nothing may happen
-                # to the log that it would undo.
-                self._fail(error)
-                raise StorageFailed(f"a compacted segment is not in place: {error}") from error
-            replaced += group
-        if result.cuts == self._cuts and result.cleaned_offset > self.marks.cleaned_offset:
-            # Without them the next compaction looks at the same records again.
-            with suppress(StorageFailed):
-                self._write_marks(replace(self.marks, cleaned_offset=result.cleaned_offset))
-        return replaced
-
-    def _replace(self, span: slice, cleaned: CleanedSegment, entries: Syncable) -> None:
-        base_offset, end_offset, size = cleaned
-        commit_swap(self._disk, self._path, base_offset, end_offset, entries)
-        for segment in self.segments[span]:
-            segment.mark_deleted()
-        finish_swap(self._disk, self._path, base_offset, end_offset, entries)
-        self.segments[span] = [
-            Segment(
-                self._disk,
-                self._path,
-                base_offset,
-                end_offset=end_offset,
-                size=size,
-                index_interval_bytes=self._config.index_interval_bytes,
-            )
-        ]
-        self._segments_retired()
-
-    def _segments_retired(self) -> None:
-        self._directory_changed = True
-        self._reader.forget()
 
     def verify_segment(self, segment: Segment) -> list[DamagedRange]:
         """Prove every batch of a sealed segment; what is damaged and not known yet.

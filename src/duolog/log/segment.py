@@ -147,9 +147,29 @@ class Segment(SegmentBatches):
         self.end_offset = offset
         self._largest_timestamp = largest
         if len(tail_offsets) > TAIL_BATCHES_MAX:
-            del tail_offsets[:-_TAIL_BATCHES_KEPT]
-            del tail_positions[:-_TAIL_BATCHES_KEPT]
+            self._cut_tail()
         return offset
+
+    def note_one(self, size: int, end_offset: int, timestamp: int) -> None:
+        """As `note_appended`, for one batch."""
+        position = self.size
+        tail_offsets = self._tail_offsets
+        tail_offsets.append(self.end_offset)
+        self._tail_positions.append(position)
+        largest = self._largest_timestamp
+        assert largest is not None
+        if position >= self._index_at:
+            self._add_entry(self.end_offset, position, largest)
+        if timestamp > largest:
+            self._largest_timestamp = timestamp
+        self.size = position + size
+        self.end_offset = end_offset
+        if len(tail_offsets) > TAIL_BATCHES_MAX:
+            self._cut_tail()
+
+    def _cut_tail(self) -> None:
+        del self._tail_offsets[:-_TAIL_BATCHES_KEPT]
+        del self._tail_positions[:-_TAIL_BATCHES_KEPT]
 
     def _add_entry(self, offset: int, position: int, largest: int) -> None:
         self.index.add(offset - self.base_offset, position, largest)

@@ -4,6 +4,7 @@ exposition.py turns them into Prometheus text when somebody asks. `/metrics` has
 size; what is per topic or per group is asked for one name at a time, through `detail`.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -32,8 +33,12 @@ class OperationStats:
 
     def done(self, started_ns: int, ended_ns: int, count: int = 1) -> None:
         """So many requests, which came together, were answered together."""
+        seconds = (ended_ns - started_ns) * 1e-9
         self.answered += count
-        self.observe((ended_ns - started_ns) * 1e-9, count)
+        # As `observe` does it, without the call: this is on the path of every request.
+        duration = self.duration
+        duration.counts[bisect_left(duration.bounds, seconds)] += count
+        duration.total_seconds += seconds * count
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,10 @@ class File(Syncable, Protocol):
         """Up to `length` bytes; fewer only at the end of the file."""
         ...
 
+    def pwrite(self, buffer: WriteBuffer, position: int) -> None:
+        """As `pwritev`, for one buffer."""
+        ...
+
     def pwritev(self, buffers: Sequence[WriteBuffer], position: int) -> None:
         """Write all of the buffers, one after the other, or raise OSError.
 

@@ -62,7 +62,7 @@ class Deferred:
         self.response = response
         # Whoever is told of the abandonment often completes this too: a cycle, which would keep
         # the answer until the garbage collector finds it.
-        pass
+        self.on_abandoned = None
         if self._taker is not None:
             self._taker(response)
 

@@ -34,6 +34,10 @@ class Transport(Protocol):
         """The peer's address without its port."""
         ...
 
+    def send(self, data: bytes) -> None:
+        """As `write`, for bytes alone: what nearly every answer is."""
+        ...
+
     def write(self, chunks: Sequence[Chunk]) -> None:
         """Send in order. What the socket does not take now is queued; see `Session.drained`."""
         ...

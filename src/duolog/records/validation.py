@@ -42,7 +42,7 @@ _unpack_header = HEADER.unpack_from
 _new_tuple = tuple.__new__
 
 
-def check_batch(data: memoryview, *, bytes_max: int) -> BatchHeader:
+def check_batch(data: memoryview, bytes_max: int) -> BatchHeader:
     """The header of the one batch that `data` holds, or the refusal that it deserves."""
     size = len(data)
     if size < HEADER_BYTES:
@@ -71,7 +71,7 @@ def check_batch(data: memoryview, *, bytes_max: int) -> BatchHeader:
         raise BatchTooLarge(f"a batch of {size} bytes, where at most {bytes_max} are taken")
     if crc32c(data[CRC_FROM:]) != crc:
         raise CorruptBatch("the checksum of the batch is wrong")
-    if count <= 0 or last_offset_delta != count - 1:
+    if not 0 <= last_offset_delta == count - 1:
         raise CorruptBatch("the count of records is not that of their offsets")
     if attributes & _BROKER_BITS:
         raise _refusal_of_attributes(attributes)

@@ -8,9 +8,10 @@ from duolog.observe.metrics import OperationStats
 from duolog.ports.http import Deferred, Response
 from duolog.sqs_api.context import Context
 from duolog.sqs_api.dispatch import Waiting
-from duolog.sqs_api.faults import fault_of
+from duolog.sqs_api.faults import INTERNAL, fault_of
 from duolog.sqs_api.protocols import WireProtocol
 from duolog.wire.sqs.apis import Action
+from duolog.wire.sqs.errors import Fault, fault
 from duolog.wire.sqs.messages import Shape
 
 
@@ -41,21 +42,33 @@ class Answer(Deferred):
         """Answer now; an action without a result has None."""
         self.complete(self._response(result))
 
-    async def after(self, handle: Waiting, context: Context, asked: Any) -> Response:
+    async def after(self, handle: Waiting, context: Context, asked: Any) -> None:
         """Answer when the action is through."""
+        result: Shape | Refusal | None
         try:
-            return self._response(await handle(context, asked))
+            result = await handle(context, asked)
         except Refusal as refusal:
-            return self._response(refusal)
+            result = refusal
+        except Exception:
+            # A bug is the event loop's to report, but the client has to hear something too.
+            self.complete(self._failure(fault(INTERNAL)))
+            raise
+        self.done(result)
 
     def _response(self, result: Shape | Refusal | None) -> Response:
-        stats = self._stats
-        stats.done(self._started_ns, self._now_ns())
         if isinstance(result, Refusal):
-            stats.failed += 1
-            return self._protocol.failure(fault_of(result), self._request_id)
-        if getattr(result, "failed", None):
-            # Entries of a batch: the answer is a success and yet tells of errors.
-            stats.failed += 1
+            return self._failure(fault_of(result))
+        self._count(failed=bool(getattr(result, "failed", None)))
         assert self._action is not None
         return self._protocol.success(self._action, result, self._request_id)
+
+    def _failure(self, found: Fault) -> Response:
+        self._count(failed=True)
+        return self._protocol.failure(found, self._request_id)
+
+    def _count(self, *, failed: bool) -> None:
+        """A batch of which an entry failed is a success that tells of an error."""
+        stats = self._stats
+        stats.done(self._started_ns, self._now_ns())
+        if failed:
+            stats.failed += 1

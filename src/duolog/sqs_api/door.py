@@ -1,5 +1,6 @@
 """The SQS door: one handler for an HTTP server, for both protocols and all actions."""
 
+import asyncio
 import uuid
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -8,7 +9,7 @@ from duolog.broker.queues.queues import Queues
 from duolog.model.errors import Refusal
 from duolog.observe.metrics import Metrics
 from duolog.ports.clock import Clock
-from duolog.ports.http import Deferred, Request, Response
+from duolog.ports.http import Deferred, Request
 from duolog.sqs_api.answers import Answer
 from duolog.sqs_api.arns import Arns
 from duolog.sqs_api.authentication import Authentication
@@ -47,8 +48,9 @@ class SqsDoor:
         self._now_ns = clock.monotonic_ns
         self._request_ids = RequestIds(first_request_id)
         self._stats = {name: metrics.request(PROTOCOL, name) for name in (*ACTIONS, NO_ACTION)}
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def __call__(self, request: Request) -> Response | Deferred | Coroutine[Any, Any, Response]:
+    def __call__(self, request: Request) -> Deferred:
         protocol = protocol_of(request)
         answer = Answer(protocol, self._request_ids.next(), self._stats[NO_ACTION], self._now_ns)
         try:
@@ -66,10 +68,17 @@ class SqsDoor:
             )
             call_back = CALLING_BACK.get(action.name)
             if call_back is None:
-                return answer.after(WAITING[action.name], context, asked)
+                self._begin(answer.after(WAITING[action.name], context, asked))
+                return answer
             abandon = call_back(context, asked, answer.done)
             if answer.response is None:
                 answer.on_abandoned = abandon
         except Refusal as refusal:
             answer.done(refusal)
         return answer
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Go on with it although its client may go: half of a change would be left behind."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

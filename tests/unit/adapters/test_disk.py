@@ -31,6 +31,10 @@ def test_a_short_write_is_finished(disk: LocalDisk, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "pwritev", short)
     file.pwritev([b"hello", b" ", b"world"], 0)
     assert file.pread(100, 0) == b"hello world"
+    real_alone = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real_alone(fd, data[:2], at))
+    file.pwrite(b"again", 11)
+    assert file.pread(100, 0) == b"hello worldagain"
 
 
 def test_a_missing_file_is_not_made_by_accident(disk: LocalDisk) -> None:

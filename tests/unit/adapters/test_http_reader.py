@@ -1,5 +1,6 @@
 """Requests out of bytes, however these are cut."""
 
+import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -86,6 +87,36 @@ def test_what_is_malformed_or_unsupported_is_refused(data: bytes, status: int) -
 def test_a_chunked_body_is_bounded_without_a_declared_length() -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     assert status_of(head + b"32\r\n" + b"x" * 50 + b"\r\n33\r\n" + b"x" * 51) == 413
+
+
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_a_body_is_bounded_also_where_its_last_chunk_is_too_much(pieces: int) -> None:
+    data = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    data += (b"11\r\n" + b"x" * 17 + b"\r\n") * 6 + b"0\r\n\r\n"
+    reader = RequestReader(LIMITS, "peer")
+    size = -(-len(data) // pieces)
+    found = [
+        item
+        for start in range(0, len(data), size)
+        for item, _ in reader.feed(data[start : start + size])
+    ]
+    (refused,) = found
+    assert isinstance(refused, Response)
+    assert refused.status == 413
+
+
+def test_a_body_that_comes_in_crumbs_costs_no_more_memory_than_its_bytes() -> None:
+    limits = HttpLimits(body_bytes_max=1_000_000)
+    reader = RequestReader(limits, "peer")
+    reader.feed(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+    crumbs = b"2\r\nxy\r\n" * 5_000
+    tracemalloc.start()
+    for _ in range(20):
+        reader.feed(crumbs)
+    held_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert reader.body_bytes == 200_000
+    assert held_bytes < 400_000
 
 
 def test_too_many_headers_are_refused() -> None:

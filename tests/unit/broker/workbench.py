@@ -57,6 +57,9 @@ def topic(**overrides: str) -> Topic:
 
 
 class Workbench:
+    is_alone = False
+    """Whether `produce` appends in one step, as for a request that came alone."""
+
     def __init__(self, **overrides: str) -> None:
         self.disk = SlowDisk()
         self.failures: list[OSError] = []
@@ -83,10 +86,12 @@ class Workbench:
 
     def produce(self, batch: bytes | None = None, at_ms: int = NOW_MS) -> tuple[int, Outcome]:
         """Append one batch; its base offset, and what becomes of it."""
-        base_offset, end_offset = self.partition.stage(
-            memoryview(bytearray(batch or a_batch())), at_ms
-        )
-        self.partition.write_staged(at_ms)
+        data = memoryview(bytearray(batch or a_batch()))
+        if self.is_alone:
+            base_offset, end_offset = self.partition.append_alone(data, at_ms)
+        else:
+            base_offset, end_offset = self.partition.stage(data, at_ms)
+            self.partition.write_staged(at_ms)
         outcome = Outcome()
         if self.partition.high_watermark >= end_offset:
             outcome.settle(None)

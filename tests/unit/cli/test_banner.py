@@ -3,7 +3,11 @@
 import ast
 import re
 
+import pytest
+
 from duolog.cli.banner import banner
+
+SHELL = ("kcat", "aws")
 
 
 def blocks(text: str) -> dict[str, str]:
@@ -13,17 +17,27 @@ def blocks(text: str) -> dict[str, str]:
 
 
 def test_every_open_door_is_named_and_no_other() -> None:
-    text = banner({"kafka": "127.0.0.1:9092", "admin": "127.0.0.1:9325"})
+    text = banner({"kafka": "127.0.0.1:9092", "sqs": "127.0.0.1:9324", "admin": "127.0.0.1:9325"})
     assert "127.0.0.1:9092" in text
+    assert "http://127.0.0.1:9324" in text
     assert "http://127.0.0.1:9325" in text
     assert "http://" not in banner({"kafka": "127.0.0.1:9092"})
 
 
-def test_each_client_has_an_example_of_at_most_five_lines() -> None:
-    examples = blocks(banner({"kafka": "[::1]:9092"}))
-    assert set(examples) == {"kcat", "confluent-kafka", "aiokafka", "kafka-python"}
+@pytest.mark.parametrize(
+    ("door", "clients"),
+    [
+        ("kafka", {"kcat", "confluent-kafka", "aiokafka", "kafka-python"}),
+        ("sqs", {"boto3", "aws"}),
+    ],
+)
+def test_each_client_of_an_open_door_has_an_example_of_at_most_five_lines(
+    door: str, clients: set[str]
+) -> None:
+    examples = blocks(banner({door: "[::1]:9092"}))
+    assert set(examples) == clients
     for client, code in examples.items():
         assert len(code.splitlines()) <= 5
         assert "[::1]:9092" in code
-        if client != "kcat":
+        if client not in SHELL:
             ast.parse(code)

@@ -52,10 +52,9 @@ class RawHttpServer:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
                 method, target, _ = head[0].split(" ")
-                headers = {
-                    name.lower(): value.strip()
-                    for name, _, value in (line.partition(":") for line in head[1:] if line)
-                }
+                pairs = [line.split(": ", 1) for line in head[1:] if line]
+                headers = {name.lower(): value for name, value in pairs}
+                assert len(headers) == len(pairs), "a header came twice"
                 body = await reader.readexactly(int(headers["content-length"]))
                 self.heard.append(Heard(method, target, headers, body))
                 said = self.respond(self.heard[-1])

@@ -13,7 +13,7 @@ from duolog.client.http import HttpClient
 async def test_a_request_arrives_as_it_was_given(http_server: RawHttpServer) -> None:
     http_server.respond = lambda heard: answer(201, b"made", "X-Colour: Blue")
     async with HttpClient(http_server.endpoint) as client:
-        answered = await client.request("POST", "/a?b=c", {"X-Tag": "1"}, b"body")
+        answered = await client.request("POST", "/a?b=c", {"x-tag": "1"}, b"body")
     assert (answered.status, answered.body) == (201, b"made")
     assert answered.headers["x-colour"] == "Blue"
     (heard,) = http_server.heard

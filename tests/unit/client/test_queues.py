@@ -30,6 +30,7 @@ async def test_an_action_is_named_in_a_header(http_server: RawHttpServer) -> Non
     assert heard.headers["x-amz-target"] == "AmazonSQS.GetQueueUrl"
     assert heard.headers["content-type"] == "application/x-amz-json-1.0"
     assert json.loads(heard.body) == {"QueueName": "orders"}
+    assert heard.headers["host"] == http_server.address
     assert "authorization" not in heard.headers
 
 

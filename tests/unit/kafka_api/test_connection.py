@@ -53,6 +53,9 @@ class Wire:
         self.is_closed = False
         self.is_paused = False
 
+    def send(self, data: bytes) -> None:
+        self.write((data,))
+
     def write(self, chunks: Sequence[Chunk]) -> None:
         self.writes += 1
         for chunk in chunks:

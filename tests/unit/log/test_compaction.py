@@ -21,9 +21,9 @@ from tests.unit.log.workbench import (
 )
 
 from duolog.config.topic import TopicConfig
-from duolog.log.compaction import CompactionResult
 from duolog.log.key_map import KeyMap
 from duolog.log.log import Log
+from duolog.log.rewriting import Rewritten
 from duolog.model.errors import StorageFailed
 from duolog.records.builder import build_batch
 from duolog.records.checksum import seal
@@ -368,7 +368,7 @@ def test_a_crash_at_any_step_of_the_swap_loses_nothing(seed: int | None) -> None
     assert len(outcomes) > 1
 
 
-def two_segments_compacted() -> tuple[FakeDisk, Log, CompactionResult]:
+def two_segments_compacted() -> tuple[FakeDisk, Log, Rewritten]:
     """Ready to be swapped for one, none of their files being open."""
     disk = FakeDisk()
     log = open_log(disk, replace(COMPACTED, segment_bytes=10_000))

@@ -145,9 +145,11 @@ def test_a_segment_is_rolled_when_it_is_old() -> None:
     fill(log, 2, now_ms=NOW_MS)
     fill(log, 2, now_ms=NOW_MS + 1000)
     assert [segment.base_offset for segment in log.segments] == [0, 2]
-    log.checkpoint(NOW_MS + 2000)
+    log.roll_if_aged(NOW_MS + 1999)
+    assert len(log.segments) == 2
+    log.roll_if_aged(NOW_MS + 2000)
     assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
-    log.checkpoint(NOW_MS + 9000)
+    log.roll_if_aged(NOW_MS + 9000)
     assert len(log.segments) == 3
 
 
@@ -259,7 +261,7 @@ def test_a_failed_index_write_fails_nothing() -> None:
     log = open_log(disk)
     disk.fail("open", errno.ENOSPC, path_part="index", times=-1)
     stored = fill(log, 30)
-    log.checkpoint(NOW_MS)
+    log.checkpoint()
     assert contents(log) == stored
 
 

@@ -98,7 +98,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def checkpoint(self) -> None:
-        self.log.checkpoint(NOW_MS)
+        self.log.checkpoint()
         self.recovery_point = self.log.durable_offset
 
     @rule(data=st.data(), bytes_max=st.integers(1, 2000))
@@ -158,21 +158,47 @@ class LogMachine(RuleBasedStateMachine):
                 result = plan.build()
                 self.log.swap(result)
         except PowerCut:
-            self._reopen_after_crash(seed, compacted=True)
+            last = {key: offset for offset, (key, _) in self._records().items()}
+            self._reopen_after_crash(seed, kept=set(last.values()))
             return
         self.disk.cut_power_after(None)
         if plan is not None:
-            self._accept_compaction(result.cleaned_offset)
+            last = {key: offset for offset, (key, _) in self._records().items()}
+            self._accept_rewritten(set(last.values()), result.cleaned_offset)
 
-    def _accept_compaction(self, cleaned_offset: int) -> None:
-        """Records may be gone, but none that is the last of its key, and none has changed."""
+    @rule(
+        steps=st.none() | st.integers(0, 60),
+        seed=st.integers(0, 1 << 16),
+        one_in=st.integers(1, 20),
+    )
+    def thin(self, steps: int | None, seed: int, one_in: int) -> None:
+        offsets = range(self.log.end_offset)
+        wanted = [each for each in offsets if (each * 7919 + seed) % 97 % one_in == 0]
+        if steps is not None:
+            self.disk.cut_power_after(steps)
+        try:
+            plan = self.log.plan_thinning(
+                lambda first, next_offset: [(each, each + 1) for each in wanted],
+                below_offset=self.log.end_offset,
+                bytes_min=200,
+            )
+            if plan is not None:
+                self.log.swap(plan.build())
+        except PowerCut:
+            self._reopen_after_crash(seed, kept=set(wanted))
+            return
+        self.disk.cut_power_after(None)
+        if plan is not None:
+            self._accept_rewritten(set(wanted), self.log.durable_offset)
+
+    def _accept_rewritten(self, kept: set[int], below_offset: int) -> None:
+        """Records may be gone, but none that is kept or not below, and none has changed."""
         before = self._records()
         self.batches = [stored(data) for data in contents(self.log)]
         after = self._records()
         assert after.items() <= before.items()
-        last = {key: offset for offset, (key, _) in before.items()}
-        for offset, (key, _) in before.items():
-            if last[key] == offset or offset >= cleaned_offset:
+        for offset in before:
+            if offset in kept or offset >= below_offset:
                 assert offset in after
 
     def _records(self) -> dict[int, tuple[bytes | None, bytes]]:
@@ -201,9 +227,10 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(seed=st.none() | st.integers(0, 1 << 16))
     def crash(self, seed: int | None) -> None:
-        self._reopen_after_crash(seed, compacted=False)
+        self._reopen_after_crash(seed)
 
-    def _reopen_after_crash(self, seed: int | None, *, compacted: bool) -> None:
+    def _reopen_after_crash(self, seed: int | None, kept: set[int] | None = None) -> None:
+        """`kept`: what a rewriting that was under way may not have dropped."""
         durable_offset = self.log.durable_offset
         self.disk.crash(None if seed is None else Random(seed))
         self.log = log = open_log(self.disk, CONFIG, recovery_point=self.recovery_point)
@@ -212,10 +239,10 @@ class LogMachine(RuleBasedStateMachine):
         assert all(each.first_offset >= durable_offset for each in log.damaged)
         if damaged := self._damaged():
             log.truncate_to(max(damaged[0].first_offset, self.start_offset))
-        if compacted:
+        if kept is not None:
             known = self._records()
             self.batches = [each for each in self.batches if each.next_offset <= log.end_offset]
-            self._accept_compaction(durable_offset)
+            self._accept_rewritten(kept, durable_offset)
             assert self._records().items() <= known.items()
         else:
             found = [stored(data) for data in contents(log)]

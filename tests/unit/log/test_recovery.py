@@ -62,7 +62,7 @@ def test_only_what_follows_the_recovery_point_is_scanned() -> None:
     disk = FakeDisk()
     log = open_log(disk, ONE_SEGMENT)
     stored = fill(log, 40)
-    log.checkpoint(NOW_MS)
+    log.checkpoint()
     stored += fill(log, 10)
     log = open_log(disk, ONE_SEGMENT, recovery_point=40)
     assert 10 * len(stored[0]) <= log.recovery.scanned_bytes <= 12 * len(stored[0])
@@ -324,7 +324,7 @@ def test_an_index_that_points_into_a_batch_does_not_make_it_look_torn() -> None:
     disk = FakeDisk()
     log = open_log(disk, ONE_SEGMENT)
     stored = fill(log, 20)
-    log.checkpoint(NOW_MS)
+    log.checkpoint()
     index = log.segments[0].index
     index.positions[-1] += 5
     index.saved = 0

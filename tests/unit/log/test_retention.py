@@ -180,11 +180,13 @@ def test_a_deleted_log_has_no_duties_any_more() -> None:
     log.release()
     later = NOW_MS + (1 << 51)
     log.roll()
-    log.checkpoint(later)
+    log.checkpoint()
+    log.roll_if_aged(later)
     log.write_snapshot("producers", 31, b"state")
     assert log.expire(later, 31) == []
     assert log.plan_compaction(later) is None
     assert log.swap(result) == []
+    log.discard(result)
     assert log.begin_sync()[0] == []
     assert disk.list_names(PATH) == []
     assert log.failure is None

@@ -37,9 +37,12 @@ def open_log(
 
 def append(log: Log, *batches: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> list[bytes]:
     """Append with one write; returns the batches as stored."""
-    for batch in batches:
-        log.stage(memoryview(batch), read_header(batch), epoch)
-    log.write_staged(now_ms)
+    if len(batches) == 1:
+        log.append(memoryview(batches[0]), read_header(batches[0]), epoch, now_ms)
+    else:
+        for batch in batches:
+            log.stage(memoryview(batch), read_header(batch), epoch)
+        log.write_staged(now_ms)
     return [bytes(batch) for batch in batches]
 
 

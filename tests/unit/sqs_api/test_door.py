@@ -1,5 +1,6 @@
 """The door recognises both protocols, and answers whatever comes as SQS would."""
 
+import asyncio
 import gc
 import json
 from dataclasses import replace
@@ -21,7 +22,7 @@ from tests.unit.sqs_api.workbench import (
 
 from duolog.model.errors import StorageFailed
 from duolog.model.queue_errors import QueueDoesNotExist
-from duolog.ports.http import Deferred, Request, Response
+from duolog.ports.http import Request, Response
 from duolog.sqs_api.dispatch import CALLING_BACK, WAITING
 
 MODEL = botocore.session.get_session().get_service_model("sqs")
@@ -178,7 +179,7 @@ async def test_a_request_of_no_protocol_is_told_so(method: str) -> None:
     action=st.sampled_from([*MODEL.operation_names, "", "Nothing"]),
     is_json=st.booleans(),
 )
-def test_no_bytes_are_answered_with_anything_but_an_error(
+def test_whatever_bytes_come_they_have_an_answer(
     body: bytes, query: str, path: str, action: str, is_json: bool
 ) -> None:
     sqs = Workbench()
@@ -186,13 +187,8 @@ def test_no_bytes_are_answered_with_anything_but_an_error(
         request = json_request(action, body)
     else:
         request = query_request(b"Action=%b&%b" % (action.encode(), body))
-    answer = sqs.door(replace(request, query=query, path=f"/{path}"))
-    if isinstance(answer, Deferred):
-        assert answer.response is not None
-        assert answer.response.status == 400
-    else:
-        assert not isinstance(answer, Response)
-        answer.close()
+    response = asyncio.run(sqs.answer(replace(request, query=query, path=f"/{path}")))
+    assert response.status in (200, 400)
 
 
 async def test_urls_echo_the_host_that_the_client_used(sqs: Workbench) -> None:
@@ -254,6 +250,29 @@ def test_a_queue_that_is_deleted_tells_who_waits_at_it(sqs: Workbench) -> None:
     assert refusal.code == "AWS.SimpleQueueService.NonExistentQueue"
 
 
+async def test_a_change_is_made_although_its_client_goes(sqs: Workbench) -> None:
+    sqs.queues.make("q")
+    sqs.begin("DeleteQueue", QueueUrl=url("q")).abandon()
+    await asyncio.sleep(0)
+    assert sqs.queues.queues == {}
+
+
+async def test_a_bug_is_reported_and_yet_answered(
+    sqs: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[BaseException] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda loop, told: reported.append(told["exception"])
+    )
+    monkeypatch.setattr(sqs.queues, "names", lambda *asked: 1 / 0)
+    refusal = await sqs.refusal("ListQueues")
+    assert (refusal.status, refusal.code) == (500, "InternalFailure")
+    assert "division" not in refusal.message
+    await asyncio.sleep(0)
+    gc.collect()
+    assert [type(each) for each in reported] == [ZeroDivisionError]
+
+
 @pytest.mark.parametrize("end", ["at once", "later", "abandoned"])
 def test_a_receive_leaves_nothing_to_the_garbage_collector(sqs: Workbench, end: str) -> None:
     queue = sqs.queues.make("q")
@@ -263,7 +282,6 @@ def test_a_receive_leaves_nothing_to_the_garbage_collector(sqs: Workbench, end: 
     gc.disable()
     try:
         answer = sqs.door(request)
-        assert isinstance(answer, Deferred)
         if end == "abandoned":
             answer.abandon()
         elif end == "later":

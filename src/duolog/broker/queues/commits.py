@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from duolog.broker.partition import Partition
+from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.model.errors import Refusal
 
 Settled = Callable[[Refusal | None], None]
@@ -57,6 +58,11 @@ class Commits:
         if partition.high_watermark < end_offset:
             self._open += 1
             partition.wait_committed(end_offset, _Committed(self._one_settled))
+
+    def add_changes(self, partition: QueuePartition) -> None:
+        """Everything that was decided about the partition's messages so far."""
+        assert partition.journal is not None
+        self.add(partition.journal.partition, partition.journal.end_offset)
 
     def close(self) -> None:
         """Everything was added."""

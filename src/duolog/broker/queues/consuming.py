@@ -136,7 +136,7 @@ class Consuming:
                 else:
                     records.append(record)
             if gone:
-                partition.change(Deleted(tuple(gone)), now_ms)
+                partition.change(Deleted(tuple(gone)))
             if records:
                 break
         else:
@@ -182,7 +182,7 @@ class Consuming:
             record = partition.reader.take(offset)
             if record is not None:
                 end_offset = partition.change(
-                    VisibilityChanged(offset, now_ms + receive.visibility_ms), now_ms
+                    VisibilityChanged(offset, now_ms + receive.visibility_ms)
                 )
                 found.append(self._received(partition, record, now_ms))
         self._queue.owner.rearm(partition)

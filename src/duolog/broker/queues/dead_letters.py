@@ -15,6 +15,7 @@ from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
 
 TOGETHER_MAX = 100
+RETRY_MS = 1_000
 
 log = get_logger("queues")
 
@@ -58,6 +59,5 @@ class DeadLetters:
         partition.is_burying = False
         if isinstance(moved, Refusal):
             log.error("dead letters not moved", queue=queue.entry.name, error=str(moved))
-            self._queues.rearm(partition)
-        elif partition.delivery.has_dead:
-            self.bury(queue, partition)
+            partition.burial_ms = queue.state.clock.now_ms() + RETRY_MS
+        self._queues.rearm(partition)

@@ -4,12 +4,14 @@ A change is written here first and applied then, so that what a consumer was tol
 restart finds. Snapshots let it forget what lies before them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from duolog.broker.damage import past_damage
 from duolog.broker.partition import Partition
+from duolog.broker.queues.steady_clock import SteadyClock
+from duolog.broker.queues.turn import Turn
 from duolog.core.queues.changes import Change, decode_changes, encode_change
-from duolog.model.errors import CorruptBatch
+from duolog.model.errors import CorruptBatch, Refusal
 from duolog.observe.logs import get_logger
 from duolog.records.builder import build_batch
 from duolog.records.header import read_header
@@ -24,28 +26,48 @@ _BATCH_BYTES_MAX = 16 << 20
 
 
 class Journal:
-    __slots__ = ("bytes_written", "partition")
+    __slots__ = ("_clock", "_gathered", "_turn", "bytes_written", "on_failure", "partition")
 
-    def __init__(self, partition: Partition) -> None:
+    def __init__(self, partition: Partition, clock: SteadyClock, turn: Turn) -> None:
         self.partition = partition
         self.bytes_written = 0
         """Since the last snapshot."""
+        self._clock = clock
+        self._turn = turn
+        self.on_failure: Callable[[], None] = lambda: None
+        """Takes back what was decided since the last write."""
+        self._gathered: list[bytes] = []
 
     @property
     def end_offset(self) -> int:
-        return self.partition.log.end_offset
+        """Where the next change is written. What one turn gathers is one record."""
+        return self.partition.log.end_offset + bool(self._gathered)
 
-    def write(self, change: Change, now_ms: int) -> int:
-        """Write the change; it is durable once the high watermark reaches the returned offset.
+    def write(self, change: Change) -> int:
+        """Write the change with this turn; durable once the high watermark reaches the offset.
 
-        StorageFailed means that it was not, and never will be, written.
+        When that fails, everybody who waits for the offset is told.
         """
-        batch = build_batch((Record(value=encode_change(change), timestamp=now_ms),))
+        if not self._gathered:
+            self._turn.write(self)
+        self._gathered.append(encode_change(change))
+        return self.partition.log.end_offset + 1
+
+    def flush(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        if not gathered:
+            return
         partition = self.partition
-        _, end_offset = partition.stage(memoryview(batch), now_ms)
-        partition.write_staged(now_ms)
-        self.bytes_written += len(batch)
-        return end_offset
+        now_ms = self._clock.now_ms()
+        batch = build_batch((Record(value=b"".join(gathered), timestamp=now_ms),))
+        try:
+            partition.append_alone(memoryview(batch), now_ms)
+        except Refusal as refusal:
+            # What was decided is not written, so it must not stay decided.
+            self.on_failure()
+            partition.refuse_waiting(refusal)
+        else:
+            self.bytes_written += len(batch)
 
     def changes(self, from_offset: int) -> Iterator[Change]:
         """Everything written from the offset on.

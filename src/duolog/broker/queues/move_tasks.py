@@ -203,7 +203,7 @@ class MoveTasks:
             target = self._queues.find(name)
             if target is None:
                 for offset in some:
-                    partition.change(VisibilityChanged(offset, self._now_ms()), self._now_ms())
+                    partition.change(VisibilityChanged(offset, self._now_ms()))
                 raise ResourceNotFound(f"The queue '{name}' to move to does not exist.")
             moved += len(await _moved(queue, partition, some, target))
         return moved

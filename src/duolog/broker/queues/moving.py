@@ -42,7 +42,7 @@ def move_messages(
             done(failure)
             return
         try:
-            end_offset = partition.change(Deleted(tuple(offsets)), queue.state.clock.now_ms())
+            end_offset = partition.change(Deleted(tuple(offsets)))
         except Refusal as refusal:
             done(refusal)
             return

@@ -17,6 +17,7 @@ from duolog.broker.queues.receiving import Receive, Received
 from duolog.broker.queues.sending import Sending, Sent
 from duolog.broker.queues.settling import Settling
 from duolog.broker.queues.steady_clock import SteadyClock
+from duolog.broker.queues.turn import Turn
 from duolog.config.queue import QueueConfig
 from duolog.core.queues.message import Outgoing
 from duolog.model.errors import Refusal
@@ -31,12 +32,19 @@ class Counts(NamedTuple):
 
 class Queue:
     def __init__(
-        self, entry: QueueEntry, receipts: Receipts, clock: SteadyClock, owner: QueueOwner
+        self,
+        entry: QueueEntry,
+        receipts: Receipts,
+        clock: SteadyClock,
+        turn: Turn,
+        owner: QueueOwner,
     ) -> None:
-        self.state = QueueState(entry, receipts, clock, owner)
+        self.state = QueueState(entry, receipts, clock, turn, owner)
         self._sending = Sending(self.state)
         self._consuming = Consuming(self.state)
         self._settling = Settling(self.state, self.look_at_time)
+        self.on_ready: Callable[[], None] | None = None
+        """Told, once all who wait are served, that more may be ready."""
 
     @property
     def entry(self) -> QueueEntry:
@@ -111,6 +119,8 @@ class Queue:
         """Something may have become ready."""
         if self._consuming.parked:
             self._consuming.serve_parked()
+        if self.on_ready is not None:
+            self.on_ready()
 
     def look_at_time(self, partition: QueuePartition, now_ms: int) -> None:
         """Serve whoever waits for what becomes ready by now."""

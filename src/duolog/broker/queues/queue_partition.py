@@ -27,6 +27,8 @@ from duolog.records.iterator import iter_records
 from duolog.records.record import Record
 
 SCAN_BYTES = 4 << 20
+BATCH_BYTES_MAX = 1 << 20
+"""Of bodies, from which on a batch takes no further message."""
 
 
 class Arrival(NamedTuple):
@@ -52,27 +54,29 @@ class QueuePartition:
         "_clock",
         "_on_ready",
         "armed_ms",
+        "burial_ms",
         "data",
         "deduplication",
         "delivery",
         "enqueued_since_snapshot",
         "ids",
         "is_burying",
+        "is_quiet",
         "journal",
         "reader",
+        "upkeep_ms",
     )
 
     def __init__(
         self,
         data: Partition,
-        journal: Journal | None,
         delivery: Delivery,
         deduplication: Deduplication,
         clock: SteadyClock,
         on_ready: Callable[["QueuePartition"], None],
     ) -> None:
         self.data = data
-        self.journal = journal
+        self.journal: Journal | None = None
         """None until there is something to write down: many queues never have anything."""
         self.delivery = delivery
         self.deduplication = deduplication
@@ -80,32 +84,53 @@ class QueuePartition:
         self.ids = MessageIds(data.topic.id, data.index)
         self.armed_ms: int | None = None
         """When time is next looked at."""
+        self.upkeep_ms = 0
+        """Not before then is it looked after again."""
+        self.is_quiet = False
+        """Nothing happened since it was looked at."""
         self.is_burying = False
+        self.burial_ms = 0
+        """Not before then are dead messages moved away: a failure is not repeated at once."""
         self.enqueued_since_snapshot = 0
         self._clock = clock
         self._on_ready = on_ready
         self._appended: deque[_Appended] = deque()
         """What this queue appended and is not readable yet, in the order of offsets."""
 
-    def append(self, arrivals: Sequence[Arrival], now_ms: int) -> tuple[int, int]:
-        """Append the messages; their first offset, and the one to wait for before answering.
+    def attach(self, journal: Journal, recall: Callable[[], None]) -> None:
+        """`recall` finds out again what was decided, when writing it down has failed."""
+        journal.on_failure = recall
+        self.journal = journal
 
-        Refusal means that none of them is, or ever will be, in the log.
+    def append(self, arrivals: Sequence[Arrival], now_ms: int) -> None:
+        """Append the messages, in one write unless they are many.
+
+        Refusal means that those from the log's end on are not, and never will be, in the log.
         """
+        first = 0
+        while first < len(arrivals):
+            last, size = first, 0
+            while last < len(arrivals) and (last == first or size < BATCH_BYTES_MAX):
+                size += len(arrivals[last].record.value or b"")
+                last += 1
+            self._append(arrivals[first:last], now_ms)
+            first = last
+
+    def _append(self, arrivals: Sequence[Arrival], now_ms: int) -> None:
         data = self.data
+        first_offset = data.log.end_offset
         batch = build_batch([arrival.record for arrival in arrivals])
-        first_offset, end_offset = data.stage(memoryview(batch), now_ms)
+        # Noted before it is written, because it may be readable at once.
         self._appended.append(_Appended(first_offset, arrivals, now_ms))
         for offset, arrival in enumerate(arrivals, first_offset):
             if arrival.key is not None:
                 self.deduplication.remember(arrival.key, offset, now_ms)
         try:
-            data.write_staged(now_ms)
+            data.append_alone(memoryview(batch), now_ms)
         except Refusal:
             self._appended.pop()
             self.deduplication.forget_from(first_offset)
             raise
-        return first_offset, end_offset
 
     def advanced(self) -> None:
         """There is more to read in the topic: by this queue's doing, or a Kafka producer's."""
@@ -195,22 +220,23 @@ class QueuePartition:
     ) -> int:
         """Hand the messages out. `once`: for good, whatever becomes of the consumer."""
         if once:
-            return self.change(Deleted(tuple(offsets)), now_ms)
-        return self.change(Delivered(tuple(offsets), now_ms, deadline_ms, attempt), now_ms)
+            return self.change(Deleted(tuple(offsets)))
+        return self.change(Delivered(tuple(offsets), now_ms, deadline_ms, attempt))
 
     def release(self, offsets: Sequence[int], now_ms: int) -> None:
         """Nobody got these messages although they were handed out."""
         for offset in offsets:
             held = self.delivery.held(offset)
             if held is not None and held.is_in_flight:
-                self.change(VisibilityChanged(offset, now_ms), now_ms)
+                self.change(VisibilityChanged(offset, now_ms))
         if self.delivery.tick(now_ms) or self.delivery.ready_count:
             self._on_ready(self)
 
-    def change(self, change: Change, now_ms: int) -> int:
-        """Write the change down, then make it; returns the journal's offset to wait for."""
+    def change(self, change: Change) -> int:
+        """Make the change, and write it down with this turn; returns the journal's offset to
+        wait for before anybody is told."""
         journal = self.journal
         assert journal is not None, "a queue opens its journals before it changes anything"
-        end_offset = journal.write(change, now_ms)
+        end_offset = journal.write(change)
         self.delivery.apply(change)
         return end_offset

@@ -7,6 +7,7 @@ from duolog.broker.queues.catalog import QueueEntry
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.receipts import Receipts
 from duolog.broker.queues.steady_clock import SteadyClock
+from duolog.broker.queues.turn import Turn
 from duolog.config.queue import QueueConfig
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import QueueDoesNotExist
@@ -25,15 +26,30 @@ class QueueOwner(Protocol):
 
 
 class QueueState:
-    __slots__ = ("clock", "entry", "has_journals", "is_gone", "owner", "partitions", "receipts")
+    __slots__ = (
+        "clock",
+        "entry",
+        "has_journals",
+        "is_gone",
+        "owner",
+        "partitions",
+        "receipts",
+        "turn",
+    )
 
     def __init__(
-        self, entry: QueueEntry, receipts: Receipts, clock: SteadyClock, owner: QueueOwner
+        self,
+        entry: QueueEntry,
+        receipts: Receipts,
+        clock: SteadyClock,
+        turn: Turn,
+        owner: QueueOwner,
     ) -> None:
         self.entry = entry
         self.partitions: list[QueuePartition] = []
         self.receipts = receipts
         self.clock = clock
+        self.turn = turn
         self.owner = owner
         self.has_journals = False
         self.is_gone = False

@@ -6,12 +6,9 @@ a power cut can leave changes of messages that are lost, and those must not be t
 changes of the messages that get their offsets next.
 """
 
-from collections.abc import Callable
-
 from duolog.broker.partition import Partition
 from duolog.broker.queues.journal import SNAPSHOT, Journal
 from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.config.queue import QueueConfig
 from duolog.core.queues.changes import Trimmed
 from duolog.core.queues.deduplication import (
@@ -39,15 +36,11 @@ def rules_of(config: QueueConfig) -> DeliveryRules:
     )
 
 
-def open_partition(
-    config: QueueConfig,
-    data: Partition,
-    journal: Journal | None,
-    clock: SteadyClock,
-    on_ready: Callable[[QueuePartition], None],
-) -> QueuePartition:
+def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
+    """Find out what has become of the partition's messages."""
+    data, journal = partition.data, partition.journal
     delivery, from_offset = _load_snapshot(config, data, journal)
-    partition = QueuePartition(data, journal, delivery, Deduplication(), clock, on_ready)
+    partition.delivery = delivery
     if delivery.end_offset > data.log.end_offset:
         delivery.truncate(data.log.end_offset)
     partition.scan(data.high_watermark)
@@ -59,11 +52,10 @@ def open_partition(
     if delivery.low_offset() < data.log.start_offset:
         delivery.apply(Trimmed(data.log.start_offset))
     if config.fifo:
-        _recall_deduplication(partition, config, clock.now_ms())
+        _recall_deduplication(partition, config, now_ms)
     if journal is not None and changes:
         journal.partition.log.write_snapshot(SNAPSHOT, journal.end_offset, delivery.snapshot())
-    delivery.tick(clock.now_ms())
-    return partition
+    delivery.tick(now_ms)
 
 
 def _load_snapshot(
@@ -86,6 +78,7 @@ def _load_snapshot(
 
 def _recall_deduplication(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
     """From the messages of the last minutes, of which some are deleted already."""
+    partition.deduplication = Deduplication()
     first_offset = partition.delivery.offset_at(now_ms - DEDUPLICATION_MS)
     for record in partition.records(first_offset, partition.data.high_watermark):
         _remember(partition, config, record)

@@ -20,89 +20,99 @@ class Sent(NamedTuple):
     sequence_number: str | None
 
 
+SendDone = Callable[[list[Sent | Refusal] | Refusal], None]
+
+Place = tuple[QueuePartition, int]
+"""Of a message: its partition, and its offset there."""
+
+Failures = dict[QueuePartition, tuple[int, Refusal]]
+"""From which offset on nothing was written, and why."""
+
+
+class Plans:
+    """What is to be appended to which partition."""
+
+    def __init__(self) -> None:
+        self._arrivals: dict[QueuePartition, list[Arrival]] = {}
+        self.keys: dict[bytes, Place] = {}
+        """What the messages planned so far are recognised by."""
+
+    def add(self, partition: QueuePartition, arrival: Arrival) -> Place:
+        plan = self._arrivals.setdefault(partition, [])
+        # Nobody else writes before this plan is carried out.
+        place = partition, partition.data.log.staged_end_offset + len(plan)
+        plan.append(arrival)
+        if arrival.key is not None:
+            self.keys[arrival.key] = place
+        return place
+
+    def append(self, now_ms: int) -> Failures:
+        failed: Failures = {}
+        for partition, arrivals in self._arrivals.items():
+            try:
+                partition.append(arrivals, now_ms)
+            except Refusal as refusal:
+                failed[partition] = partition.data.log.end_offset, refusal.with_traceback(None)
+        return failed
+
+
 class Sending:
     def __init__(self, queue: QueueState) -> None:
         self._queue = queue
+        self._gathered: list[tuple[Sequence[Outgoing], SendDone]] = []
         self._turn = 0
         """Where the next message without a group goes."""
 
-    def send(
-        self,
-        messages: Sequence[Outgoing],
-        done: Callable[[list[Sent | Refusal] | Refusal], None],
-    ) -> None:
+    def send(self, messages: Sequence[Outgoing], done: SendDone) -> None:
         """Answered once all of them are as durable as the queue asks."""
         if self._queue.is_gone:
             done(gone())
             return
+        if not self._gathered:
+            self._queue.turn.send(self)
+        self._gathered.append((messages, done))
+
+    def flush(self) -> None:
+        """Append what was sent in this turn: one batch of records for each partition."""
+        gathered, self._gathered = self._gathered, []
         now_ms = self._queue.clock.now_ms()
+        plans = Plans()
+        placed = [
+            ([self._place(message, plans, now_ms) for message in messages], done)
+            for messages, done in gathered
+        ]
+        failed = plans.append(now_ms)
+        for places, done in placed:
+            self._answer(places, failed, done)
+
+    def _place(self, message: Outgoing, plans: Plans, now_ms: int) -> Place:
+        """Where the message will be, or has been since it was first sent."""
+        arrival = self._arrival(message, now_ms)
+        if arrival.key is not None:
+            known = plans.keys.get(arrival.key) or self._find_duplicate(arrival.key, now_ms)
+            if known is not None:
+                return known
+        return plans.add(self.partition_for(arrival.group), arrival)
+
+    def _answer(self, places: Sequence[Place], failed: Failures, done: SendDone) -> None:
         results: list[Sent | Refusal] = []
-        commits = Commits(lambda failure: done(failure or results))
-        if len(messages) == 1:
-            results.append(self._send_one(messages[0], now_ms, commits))
-        else:
-            self._send_several(messages, now_ms, commits, results)
-        commits.close()
-
-    def _send_one(self, message: Outgoing, now_ms: int, commits: Commits) -> Sent | Refusal:
-        try:
-            arrival, partition = self._arrival(message, now_ms)
-            if arrival.key is not None:
-                known = self._find_duplicate(arrival.key, now_ms)
-                if known is not None:
-                    # Whoever sent it first may still be waiting for the disk.
-                    commits.add(known[0].data, known[1] + 1)
-                    return self._sent(*known)
-            offset, end_offset = partition.append((arrival,), now_ms)
-        except Refusal as refusal:
-            return refusal
-        commits.add(partition.data, end_offset)
-        return self._sent(partition, offset)
-
-    def _send_several(
-        self,
-        messages: Sequence[Outgoing],
-        now_ms: int,
-        commits: Commits,
-        results: list[Sent | Refusal],
-    ) -> None:
-        """One batch of records for each partition; a standard queue takes only one."""
-        plans: dict[QueuePartition, list[Arrival]] = {}
-        keys: dict[bytes, tuple[QueuePartition, int]] = {}
-        """Of this very request, by where the message will be."""
-        places: list[tuple[QueuePartition, int]] = []
-        shared: QueuePartition | None = None
-        for message in messages:
-            arrival, partition = self._arrival(message, now_ms)
-            if arrival.group is None or not self._queue.config.fifo:
-                partition = shared = shared or partition
-            if arrival.key is not None:
-                known = keys.get(arrival.key) or self._find_duplicate(arrival.key, now_ms)
-                if known is not None:
-                    commits.add(known[0].data, min(known[1] + 1, known[0].data.log.end_offset))
-                    places.append(known)
-                    continue
-            plan = plans.setdefault(partition, [])
-            place = partition, partition.data.log.staged_end_offset + len(plan)
-            plan.append(arrival)
-            places.append(place)
-            if arrival.key is not None:
-                keys[arrival.key] = place
-        failed: dict[QueuePartition, tuple[int, Refusal]] = {}
-        for partition, plan in plans.items():
-            first_offset = partition.data.log.staged_end_offset
-            try:
-                _, end_offset = partition.append(plan, now_ms)
-                commits.add(partition.data, end_offset)
-            except Refusal as refusal:
-                failed[partition] = first_offset, refusal
+        commits: Commits | None = None
         for partition, offset in places:
-            if partition in failed and offset >= failed[partition][0]:
-                results.append(failed[partition][1])
-            else:
-                results.append(self._sent(partition, offset))
+            failure = failed.get(partition)
+            if failure is not None and offset >= failure[0]:
+                results.append(failure[1])
+                continue
+            results.append(self._sent(partition, offset))
+            # Whoever sent a known message first may still be waiting for the disk, too.
+            if partition.data.high_watermark <= offset:
+                commits = commits or Commits(lambda failure: done(failure or results))
+                commits.add(partition.data, partition.data.log.end_offset)
+        if commits is None:
+            done(results)
+        else:
+            commits.close()
 
-    def _arrival(self, message: Outgoing, now_ms: int) -> tuple[Arrival, QueuePartition]:
+    def _arrival(self, message: Outgoing, now_ms: int) -> Arrival:
         config = self._queue.config
         key = None
         group = None
@@ -121,7 +131,7 @@ class Sending:
         delay_ms = (config.delay_seconds if delay_s is None else delay_s) * 1000
         record = to_record(message, fifo=config.fifo, delay_ms=delay_ms, now_ms=now_ms)
         due_ms = now_ms + delay_ms if delay_ms else 0
-        return Arrival(record, group, due_ms, key), self.partition_for(group)
+        return Arrival(record, group, due_ms, key)
 
     def partition_for(self, group: bytes | None) -> QueuePartition:
         partitions = self._queue.partitions
@@ -146,25 +156,21 @@ class Sending:
     def accept(self, records: Sequence[Record], done: Settled) -> None:
         """Take in messages that come from another queue, each once."""
         now_ms = self._queue.clock.now_ms()
-        commits = Commits(done)
-        plans: dict[QueuePartition, list[Arrival]] = {}
+        plans = Plans()
+        places = []
         for record in records:
             group = group_of(record, fifo=self._queue.config.fifo)
-            key = None
-            if self._queue.config.fifo:
-                key = moved_key(record)
-                known = None if key is None else self._find_duplicate(key, now_ms)
-                if known is not None:
-                    commits.add(known[0].data, known[1] + 1)
-                    continue
-            plans.setdefault(self.partition_for(group), []).append(Arrival(record, group, 0, key))
-        for partition, arrivals in plans.items():
-            try:
-                _, end_offset = partition.append(arrivals, now_ms)
-            except Refusal as refusal:
-                done(refusal)
-                return
-            commits.add(partition.data, end_offset)
+            key = moved_key(record) if self._queue.config.fifo else None
+            known = None if key is None else self._find_duplicate(key, now_ms)
+            if known is None:
+                known = plans.add(self.partition_for(group), Arrival(record, group, 0, key))
+            places.append(known)
+        for _, failure in plans.append(now_ms).values():
+            done(failure)
+            return
+        commits = Commits(done)
+        for partition, offset in places:
+            commits.add(partition.data, offset + 1)
         commits.close()
 
     def _sent(self, partition: QueuePartition, offset: int) -> Sent:

@@ -38,34 +38,27 @@ class Settling:
         handles: Sequence[str],
         done: Callable[[list[Refusal | None] | Refusal], None],
     ) -> None:
-        now_ms = self._queue.clock.now_ms()
         results: list[Refusal | None] = []
-        doomed: dict[QueuePartition, list[tuple[int, int]]] = {}
+        doomed: dict[QueuePartition, list[int]] = {}
         for handle in handles:
             refusal = None
             try:
                 receipt, partition = self._receipt(handle)
-                if self._is_current(partition, receipt):
-                    doomed.setdefault(partition, []).append((len(results), receipt.offset))
+                offsets = doomed.setdefault(partition, [])
+                if self._is_current(partition, receipt) and receipt.offset not in offsets:
+                    offsets.append(receipt.offset)
             except Refusal as found:
-                refusal = found
+                refusal = found.with_traceback(None)
             results.append(refusal)
         commits = Commits(lambda failure: done(failure or results))
-        for partition, items in doomed.items():
-            try:
-                end_offset = partition.change(
-                    Deleted(tuple(dict.fromkeys(offset for _, offset in items))), now_ms
-                )
-            except Refusal as refusal:
-                for index, _ in items:
-                    results[index] = refusal
-                continue
-            assert partition.journal is not None
-            commits.add(partition.journal.partition, end_offset)
-        if self._queue.config.fifo:
-            # The groups of what was deleted may go on.
-            for partition in doomed:
-                self._on_settled(partition, now_ms)
+        for partition, offsets in doomed.items():
+            if offsets:
+                partition.change(Deleted(tuple(offsets)))
+            # Also for what was deleted before: that may not be durable yet.
+            commits.add_changes(partition)
+            if offsets and self._queue.config.fifo:
+                # The groups of what was deleted may go on.
+                self._on_settled(partition, self._queue.clock.now_ms())
         commits.close()
 
     def _is_current(self, partition: QueuePartition, receipt: Receipt) -> bool:
@@ -104,16 +97,13 @@ class Settling:
             try:
                 receipt, partition = self._receipt(handle)
                 self._check_hidden(partition, receipt, now_ms + visibility_ms)
-                end_offset = partition.change(
-                    VisibilityChanged(receipt.offset, now_ms + visibility_ms), now_ms
-                )
-                assert partition.journal is not None
-                commits.add(partition.journal.partition, end_offset)
+                partition.change(VisibilityChanged(receipt.offset, now_ms + visibility_ms))
                 touched[partition] = None
             except Refusal as found:
-                refusal = found
+                refusal = found.with_traceback(None)
             results.append(refusal)
         for partition in touched:
+            commits.add_changes(partition)
             self._on_settled(partition, now_ms)
         commits.close()
 

@@ -50,6 +50,13 @@ class Upkeep:
             or partition.enqueued_since_snapshot >= SNAPSHOT_AFTER_MESSAGES + size // 8
         )
 
+    def is_due(self, partition: QueuePartition, now_ms: int) -> bool:
+        """Whether a partition without a journal needs one for its upkeep."""
+        delivery = partition.delivery
+        return self.wants_snapshot(partition) or (
+            not delivery.is_empty and delivery.expired_before(now_ms) > delivery.low_offset()
+        )
+
     def run(self, queue: Queue, partition: QueuePartition, now_ms: int) -> None:
         """All of it, for a partition that has its journal."""
         self._expire(partition, now_ms)
@@ -69,7 +76,7 @@ class Upkeep:
         delivery = partition.delivery
         before = max(delivery.expired_before(now_ms), partition.data.log.start_offset)
         if delivery.low_offset() < before:
-            partition.change(Trimmed(before), now_ms)
+            partition.change(Trimmed(before))
 
     def snapshot(self, partition: QueuePartition) -> None:
         journal = partition.journal

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from duolog.cli.consent import has_consent
 from duolog.cli.failures import ExitCode, Failure
-from duolog.cli.output import Format, Row, print_facts, print_one, print_rows, print_table
+from duolog.cli.output import Format, Row, counted, print_facts, print_one, print_rows, print_table
 from duolog.cli.positions import Position, parse_position
 from duolog.cli.topics.places import chosen_partitions, resolve
 from duolog.client.cluster import Cluster
@@ -96,8 +96,8 @@ async def reset(
         skipped = sum(row["skipped"] for row in rows)
         repeated = sum(row["repeated"] for row in rows)
         loss = (
-            f"Resetting group '{group}' in {len(rows)} partitions skips {skipped} records"
-            f" and repeats {repeated}."
+            f"Resetting group '{group}' in {counted(len(rows), 'partition')} skips"
+            f" {counted(skipped, 'record')} and repeats {repeated}."
         )
         done = has_consent(group, loss, yes=yes, dry_run=dry_run)
         if done:

@@ -54,11 +54,13 @@ def reset(
     ],
     topics: Annotated[
         list[str] | None,
-        typer.Option("--topic", help="Else all that the group has read; may be repeated."),
+        typer.Option(
+            "--topic", metavar="TOPIC", help="Else all that the group has read; may be repeated."
+        ),
     ] = None,
     partitions: Annotated[
         list[int] | None,
-        typer.Option("--partition", min=0, help="Else all; may be repeated."),
+        typer.Option("--partition", metavar="N", min=0, help="Else all; may be repeated."),
     ] = None,
     yes: YesOption = False,
     dry_run: DryRunOption = False,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from duolog.cli.consent import has_consent
 from duolog.cli.failures import ExitCode, Failure
 from duolog.cli.given import parse_pairs
-from duolog.cli.output import Format, Row, print_facts, print_one, print_rows, print_table
+from duolog.cli.output import Format, Row, counted, print_facts, print_one, print_rows, print_table
 from duolog.cli.positions import parse_position
 from duolog.cli.queues.doors import Doors
 from duolog.client.operator import QueueDetails, QueueSummary
@@ -119,8 +119,8 @@ def _summary(queue: QueueSummary) -> Row:
 def _loss(queue: QueueDetails) -> str:
     counts = queue.counts
     text = (
-        f"{counts.total} messages for ever: {counts.ready} ready, {counts.in_flight} in flight"
-        f" and {counts.delayed} delayed."
+        f"{counted(counts.total, 'message')} for ever: {counts.ready} ready,"
+        f" {counts.in_flight} in flight and {counts.delayed} delayed."
     )
     topic = queue.attributes.get(_SOURCE_TOPIC)
     return text if not topic else f"{text} The records of topic '{topic}' stay."

@@ -37,7 +37,7 @@ def create(
         typer.Option(metavar="QUEUE", help="Where messages go that were received too often."),
     ] = None,
     max_receives: Annotated[
-        int, typer.Option(min=1, help="How often that is; with --dead-letter.")
+        int, typer.Option(metavar="N", min=1, help="How often that is; with --dead-letter.")
     ] = 10,
     source_topic: Annotated[
         str | None, typer.Option(metavar="TOPIC", help="Read the records of this topic.")
@@ -57,7 +57,7 @@ def create(
 
 @app.command("ls")
 def list_(
-    prefix: Annotated[str, typer.Argument(metavar="[PREFIX]", show_default=False)] = "",
+    prefix: Annotated[str, typer.Argument(metavar="PREFIX", show_default=False)] = "",
     admin: AdminOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -90,12 +90,13 @@ def send(
     name: NameArgument,
     bodies: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[BODY]...", help="Else the lines of standard input."),
+        typer.Argument(metavar="BODY", help="Else the lines of standard input."),
     ] = None,
-    group: Annotated[str | None, typer.Option(help="Message group, as FIFO queues need.")] = None,
-    dedup: Annotated[str | None, typer.Option(help="Deduplication id of one message.")] = None,
+    group: Annotated[str | None, typer.Option(metavar="GROUP", help="As FIFO queues need.")] = None,
+    dedup: Annotated[str | None, typer.Option(metavar="ID", help="Of one message.")] = None,
     delay: Annotated[
-        int | None, typer.Option(min=0, max=900, help="Seconds before it can be received.")
+        int | None,
+        typer.Option(metavar="SECONDS", min=0, max=900, help="Before it can be received."),
     ] = None,
     attributes: Annotated[
         list[str] | None,
@@ -118,11 +119,15 @@ def send(
 @app.command()
 def receive(
     name: NameArgument,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many at most.")] = 1,
-    wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for them.")] = 0,
+    count: Annotated[
+        int, typer.Option("-n", "--count", metavar="N", min=1, help="How many at most.")
+    ] = 1,
+    wait: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="To wait for them.")] = 0,
     visibility: Annotated[
         int | None,
-        typer.Option(min=0, max=43_200, help="Seconds to hide them; else the queue's."),
+        typer.Option(
+            metavar="SECONDS", min=0, max=43_200, help="Hidden so long; else the queue's."
+        ),
     ] = None,
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete each once it is printed.")
@@ -150,8 +155,8 @@ def peek(
     from_offset: Annotated[
         int, typer.Option("--from", metavar="OFFSET", min=0, help="In each partition.")
     ] = 0,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 10,
-    partition: Annotated[int | None, typer.Option(min=0, help="Else all.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 10,
+    partition: Annotated[int | None, typer.Option(metavar="N", min=0, help="Else all.")] = None,
     admin: AdminOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -191,7 +196,7 @@ def redrive(
         str | None, typer.Option(metavar="QUEUE", help="Else where each message came from.")
     ] = None,
     rate: Annotated[
-        int | None, typer.Option(min=1, max=500, help="Messages a second at most.")
+        int | None, typer.Option(metavar="N", min=1, max=500, help="Messages a second at most.")
     ] = None,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Only start it; the node goes on by itself.")

@@ -77,8 +77,8 @@ async def _delete(client: QueueClient, url: str, name: str, messages: list[Messa
     if result.failed:
         first = result.failed[0]
         raise Failure(
-            f"{len(result.failed)} messages could not be deleted: {first.message or first.code}"
-            " They will be delivered again.",
+            f"Of the messages, {len(result.failed)} could not be deleted:"
+            f" {(first.message or first.code).rstrip('.')}. They will be delivered again.",
             ExitCode.FAILED,
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from duolog.cli.failures import ExitCode, Failure
 from duolog.cli.given import parse_pairs
 from duolog.cli.lines import read_lines
-from duolog.cli.output import Format, RowStream, tell
+from duolog.cli.output import Format, RowStream, counted, tell
 from duolog.cli.queues.doors import Doors
 from duolog.client.queues import QueueClient
 from duolog.wire.sqs.messages import (
@@ -90,11 +90,12 @@ def send(
                 refused += result.failed
         finally:
             client.close()
-    tell(f"{count} messages sent to queue '{name}'.")
+    tell(f"{counted(count, 'message')} sent to queue '{name}'.")
     if refused:
         reason = refused[0].message or refused[0].code
         raise Failure(
-            f"{len(refused)} messages were refused: {reason} Correct them and send them again.",
+            f"Of the messages, {len(refused)} were refused: {reason.rstrip('.')}."
+            " Correct them and send them again.",
             ExitCode.FAILED,
         )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from duolog.cli.consent import has_consent
 from duolog.cli.given import parse_pairs
-from duolog.cli.output import Format, Row, print_facts, print_one, print_rows, print_table
+from duolog.cli.output import Format, Row, counted, print_facts, print_one, print_rows, print_table
 from duolog.client.cluster import Cluster
 from duolog.client.errors import Endpoint
 from duolog.client.metadata import TopicInfo
@@ -69,8 +69,8 @@ async def remove(address: Endpoint, name: str, form: Format, *, yes: bool, dry_r
         topic = (await cluster.metadata([name])).topics[name]
         row = _summary(topic, await _bounds(cluster, topic))
         loss = (
-            f"Removing topic '{name}' loses {row['records']} records in"
-            f" {row['partitions']} partitions for ever."
+            f"Removing topic '{name}' loses {counted(row['records'], 'record')} in"
+            f" {counted(row['partitions'], 'partition')} for ever."
         )
         row["removed"] = has_consent(name, loss, yes=yes, dry_run=dry_run)
         if row["removed"]:

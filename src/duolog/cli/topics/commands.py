@@ -1,5 +1,6 @@
 """The command lines of `duolog topic`. What a command needs is imported when it runs."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -10,6 +11,15 @@ from duolog.cli.output import Format, FormatOption
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
+
+class Codec(StrEnum):
+    none = "none"
+    gzip = "gzip"
+    snappy = "snappy"
+    lz4 = "lz4"
+    zstd = "zstd"
+
+
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 
 
@@ -17,7 +27,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", show_default=False)
 def create(
     name: NameArgument,
     partitions: Annotated[
-        int | None, typer.Option("-p", "--partitions", min=1, help="How many; else the node's.")
+        int | None, typer.Option("-p", "--partitions", metavar="N", min=1, help="Else the node's.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -68,19 +78,21 @@ def produce(
     name: NameArgument,
     values: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[VALUE]...", help="Else the lines of standard input."),
+        typer.Argument(metavar="VALUE", help="Else the lines of standard input."),
     ] = None,
-    key: Annotated[str | None, typer.Option("-k", "--key", help="Of every record.")] = None,
+    key: Annotated[
+        str | None, typer.Option("-k", "--key", metavar="KEY", help="Of every record.")
+    ] = None,
     headers: Annotated[
         list[str] | None,
         typer.Option("-H", "--header", metavar="NAME=VALUE", help="May be repeated."),
     ] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", min=0, help="Else by key, or in turn.")
+        int | None, typer.Option("--partition", metavar="N", min=0, help="Else by key, or in turn.")
     ] = None,
     compression: Annotated[
-        str, typer.Option("-z", "--compression", help="none, gzip, snappy, lz4 or zstd.")
-    ] = "none",
+        Codec, typer.Option("-z", "--compression", help="Of the batches.")
+    ] = Codec.none,
     kafka: KafkaOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -107,10 +119,10 @@ def consume(
     ] = "start",
     partitions: Annotated[
         list[int] | None,
-        typer.Option("--partition", min=0, help="Else all; may be repeated."),
+        typer.Option("--partition", metavar="N", min=0, help="Else all; may be repeated."),
     ] = None,
     count: Annotated[
-        int | None, typer.Option("-n", "--count", min=1, help="Stop after so many records.")
+        int | None, typer.Option("-n", "--count", metavar="N", min=1, help="Stop after so many.")
     ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for more at the end, until interrupted.")
@@ -120,6 +132,7 @@ def consume(
         typer.Option(
             "-f",
             "--format",
+            metavar="FORMAT",
             help=r"As kcat: %t topic, %p partition, %o offset, %k key, %s value, %h headers,"
             r" %T timestamp, %S and %K sizes; \n \t \xNN.",
         ),

@@ -5,10 +5,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from duolog.cli.failures import ExitCode, Failure
 from duolog.cli.given import parse_pairs
 from duolog.cli.lines import read_lines
-from duolog.cli.output import Format, RowStream, tell
+from duolog.cli.output import Format, RowStream, counted, tell
 from duolog.cli.topics.places import chosen_partitions
 from duolog.client.cluster import Cluster
 from duolog.client.errors import Endpoint
@@ -44,10 +43,6 @@ class Template:
     def parse(
         cls, key: str | None, headers: list[str] | None, partition: int | None, codec: str
     ) -> "Template":
-        if codec not in _CODECS:
-            raise Failure(
-                f"'{codec}' is no compression. Use one of {', '.join(_CODECS)}.", ExitCode.USAGE
-            )
         pairs = parse_pairs(headers, "--header")
         return cls(
             None if key is None else key.encode(),
@@ -86,7 +81,7 @@ def produce(
                         count += 1
         finally:
             runner.run(sending.close())
-    tell(f"{count} records produced to topic '{topic}'.")
+    tell(f"{counted(count, 'record')} produced to topic '{topic}'.")
 
 
 class _Sending:

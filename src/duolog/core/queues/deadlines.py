@@ -10,12 +10,13 @@ from heapq import heapify, heappop, heappush
 
 from duolog.core.queues.held import Held
 
+NEVER_MS = 1 << 63
 STALE_ENTRIES_MIN = 1_024
 """So few stale entries are never swept out: doing so would cost more than they do."""
 
 
 class Deadlines:
-    __slots__ = ("_held", "_offsets_at", "_size", "_times_ms")
+    __slots__ = ("_held", "_offsets_at", "_size", "_times_ms", "soonest_ms")
 
     def __init__(self, held: dict[int, Held]) -> None:
         self._held = held
@@ -25,26 +26,22 @@ class Deadlines:
         entry here however many messages it has."""
         self._offsets_at: dict[int, list[int]] = {}
         self._size = 0
-
-    @property
-    def size(self) -> int:
         """Entries, living and stale."""
-        return self._size
+        self.soonest_ms = NEVER_MS
+        """Before then nothing is due. Then something may be: a stale entry counts, too."""
 
     def add(self, deadline_ms: int, offsets: list[int]) -> None:
         entries = self._offsets_at.get(deadline_ms)
         if entries is None:
             self._offsets_at[deadline_ms] = offsets
             heappush(self._times_ms, deadline_ms)
+            if deadline_ms < self.soonest_ms:
+                self.soonest_ms = deadline_ms
         else:
             entries += offsets
         self._size += len(offsets)
         if self._size > 2 * len(self._held) + STALE_ENTRIES_MIN:
             self._sweep()
-
-    def is_due(self, now_ms: int) -> bool:
-        """Whether the time of an entry has come; it may be a stale one."""
-        return bool(self._times_ms) and self._times_ms[0] <= now_ms
 
     def pop_due(self, now_ms: int) -> Iterator[tuple[int, Held]]:
         """The messages whose time in flight is over, by deadline."""
@@ -55,6 +52,7 @@ class Deadlines:
             for offset in offsets:
                 if self._is_live(offset, deadline_ms):
                     yield offset, self._held[offset]
+        self._find_soonest()
 
     def next_ms(self) -> int | None:
         """When the next message in flight becomes visible."""
@@ -68,7 +66,11 @@ class Deadlines:
                 self._size -= 1
             heappop(self._times_ms)
             del self._offsets_at[deadline_ms]
+            self._find_soonest()
         return None
+
+    def _find_soonest(self) -> None:
+        self.soonest_ms = self._times_ms[0] if self._times_ms else NEVER_MS
 
     def _is_live(self, offset: int, deadline_ms: int) -> bool:
         held = self._held.get(offset)
@@ -84,3 +86,4 @@ class Deadlines:
         self._size = sum(map(len, living.values()))
         self._times_ms = list(living)
         heapify(self._times_ms)
+        self._find_soonest()

@@ -3,6 +3,7 @@
 from array import array
 from heapq import heapify, heappop, heappush
 
+from duolog.core.queues.deadlines import NEVER_MS
 from duolog.core.queues.image import Image, from_column, to_column
 from duolog.core.queues.ranges import OffsetRanges
 
@@ -11,7 +12,7 @@ STALE_OFFSETS_MIN = 1_024
 
 
 class Delayed:
-    __slots__ = ("_due_at", "_ranges", "_stale", "_times_ms")
+    __slots__ = ("_due_at", "_ranges", "_stale", "_times_ms", "soonest_ms")
 
     def __init__(self) -> None:
         self._ranges = OffsetRanges()
@@ -21,6 +22,8 @@ class Delayed:
         self._times_ms: list[int] = []
         """A heap of the keys of _due_at."""
         self._stale = 0
+        self.soonest_ms = NEVER_MS
+        """Before then nothing is due. Then something may be, unless it went before its time."""
 
     def __contains__(self, offset: int) -> bool:
         return offset in self._ranges
@@ -41,6 +44,7 @@ class Delayed:
         if ranges is None:
             self._due_at[due_ms] = [first, next_offset]
             heappush(self._times_ms, due_ms)
+            self._find_soonest()
         elif ranges[-1] == first:
             ranges[-1] = next_offset
         else:
@@ -64,10 +68,6 @@ class Delayed:
         self._sweep()
         return removed
 
-    def is_due(self, now_ms: int) -> bool:
-        """Whether the time of some has come, though they may have gone before it."""
-        return bool(self._times_ms) and self._times_ms[0] <= now_ms
-
     def pop_due(self, now_ms: int) -> list[tuple[int, int]]:
         """Removes the ranges whose time has come."""
         due: list[tuple[int, int]] = []
@@ -78,6 +78,7 @@ class Delayed:
                 self._stale -= ranges[at + 1] - ranges[at]
                 self._stale += sum(next_offset - first for first, next_offset in removed)
                 due += removed
+        self._find_soonest()
         return due
 
     def next_ms(self) -> int | None:
@@ -85,6 +86,7 @@ class Delayed:
         if self._stale:
             while self._times_ms and not self._has_living(self._times_ms[0]):
                 del self._due_at[heappop(self._times_ms)]
+            self._find_soonest()
         return self._times_ms[0] if self._times_ms else None
 
     def save(self, image: Image) -> None:
@@ -111,13 +113,17 @@ class Delayed:
 
     def _has_living(self, due_ms: int) -> bool:
         ranges = self._due_at[due_ms]
-        for at in range(0, len(ranges), 2):
-            first, _ = next(self._ranges.pieces(ranges[at]), (ranges[at + 1], 0))
-            if first < ranges[at + 1]:
+        while ranges:
+            first, next_offset = ranges[-2:]
+            living, _ = next(self._ranges.pieces(first), (next_offset, 0))
+            if living < next_offset:
                 return True
-            self._stale -= ranges[at + 1] - ranges[at]
-            ranges[at] = ranges[at + 1]
+            self._stale -= next_offset - first
+            del ranges[-2:]
         return False
+
+    def _find_soonest(self) -> None:
+        self.soonest_ms = self._times_ms[0] if self._times_ms else NEVER_MS
 
     def _note_stale(self, removed: int) -> None:
         self._stale += removed
@@ -136,4 +142,5 @@ class Delayed:
         self._due_at = living
         self._times_ms = list(living)
         heapify(self._times_ms)
+        self._find_soonest()
         self._stale = 0

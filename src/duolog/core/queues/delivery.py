@@ -77,7 +77,9 @@ class Delivery(Transitions):
         the limit of messages in flight.
         """
         self._pass_time(now_ms)
-        count = min(count, self._rules.in_flight_max - self.in_flight_count)
+        room = self._rules.in_flight_max - self.in_flight_count
+        if room < count:
+            count = room
         if count <= 0 or not self.ready_count:
             return []
         return self._waiting.choose(count, now_ms)
@@ -95,8 +97,14 @@ class Delivery(Transitions):
 
     def next_deadline_ms(self) -> int | None:
         """When `tick` next has something to do."""
-        times_ms = (self._deadlines.next_ms(), self._delayed.next_ms())
-        return min((at_ms for at_ms in times_ms if at_ms is not None), default=None)
+        deadline_ms, due_ms = self._deadlines.next_ms(), self._delayed.next_ms()
+        if deadline_ms is None or (due_ms is not None and due_ms < deadline_ms):
+            return due_ms
+        return deadline_ms
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.ready_count or self.in_flight_count or self._delayed.count)
 
     @property
     def has_dead(self) -> bool:
@@ -160,8 +168,8 @@ class Delivery(Transitions):
         cutoff_ms = now_ms - self._rules.retention_ms
         expired = self._sent.expired_before(cutoff_ms, self.end_offset)
         # What was replayed counts as sent then, or it would be gone again at once.
-        self._replays = [replay for replay in self._replays if replay[1] > cutoff_ms]
-        return min(chain((expired,), (first_offset for first_offset, _ in self._replays)))
+        replayed = (first for first, replayed_ms in self._replays if replayed_ms > cutoff_ms)
+        return min(expired, min(replayed, default=expired))
 
     def offset_at(self, timestamp_ms: int) -> int:
         """The first known offset sent at or after a time, to the second."""

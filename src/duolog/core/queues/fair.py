@@ -8,12 +8,13 @@ and recent processing time within the minute.
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush, merge
+from itertools import chain, starmap
 
 from duolog.core.queues.held import Held
 from duolog.core.queues.image import Image, from_column, to_column
-from duolog.core.queues.lanes import Lanes
+from duolog.core.queues.lanes import STALE_ENTRIES_MIN, Lanes
 from duolog.core.queues.noise import FairLane, Noise
 from duolog.core.queues.ranges import OffsetRanges
 from duolog.core.queues.ungrouped import Ungrouped, take_turns
@@ -49,37 +50,45 @@ class FairGroups(Lanes[FairLane]):
         if group is not None:
             self._delayed_groups[offset] = group
 
-    def mature(self, first: int, next_offset: int, now_ms: int) -> None:
+    def mature(self, pieces: Sequence[tuple[int, int]], now_ms: int) -> None:
         groups = self._delayed_groups
-        self.replay(first, next_offset, groups, now_ms)
-        for offset in range(first, next_offset) if groups else ():
-            groups.pop(offset, None)
+        self.replay(pieces, groups, now_ms)
+        if groups:
+            for first, next_offset in pieces:
+                for offset in range(first, next_offset):
+                    groups.pop(offset, None)
 
     def discard_delayed(self, offset: int) -> None:
         self._delayed_groups.pop(offset, None)
 
     def replay(
-        self, first: int, next_offset: int, groups: Mapping[int, bytes], now_ms: int
+        self, pieces: Sequence[tuple[int, int]], groups: Mapping[int, bytes], now_ms: int
     ) -> None:
         if not groups:
-            self._ungrouped.replay(first, next_offset, groups, now_ms)
+            self._ungrouped.mature(pieces, now_ms)
             return
-        for offset in range(first, next_offset):
+        by_group: dict[bytes, list[int]] = {}
+        for offset in chain.from_iterable(starmap(range, pieces)):
             group = groups.get(offset)
             if group is None:
-                self._ungrouped.replay(offset, offset + 1, groups, now_ms)
+                self._ungrouped.fresh.add(offset, offset + 1)
             else:
-                self._insert(self._enter(group, now_ms), offset)
                 self._fresh.add(offset, offset + 1)
+                by_group.setdefault(group, []).append(offset)
+        for group, offsets in by_group.items():
+            self._insert(self._enter(group, now_ms), offsets)
 
     def choose(self, count: int, now_ms: int) -> list[int]:
-        for lane in self._noise.pop_silent(now_ms):
-            self._quieten(lane)
+        if self._noise:
+            for lane in self._noise.pop_silent(now_ms):
+                self._quieten(lane)
         turn = self._ungrouped.returned_next
         fresh = self._oldest(self._quiet, count)
         if self._ungrouped.fresh.count:
             fresh = sorted(fresh + self._ungrouped.fresh.peek(count))[:count]
-        chosen = take_turns(self._quiet_returned(count), fresh, turn, count)
+        chosen = fresh
+        if self._ungrouped.returned:
+            chosen = take_turns(self._quiet_returned(count), fresh, turn, count)
         missing = count - len(chosen)
         if missing and self._noise:
             fresh = self._oldest(self._noisy, missing)
@@ -89,42 +98,31 @@ class FairGroups(Lanes[FairLane]):
     def deliver(self, offset: int, now_ms: int) -> bytes | None:
         if not self._fresh.discard(offset):
             self._ungrouped.deliver(offset, now_ms)
-            self._noise.in_flight += 1
+            self._noise.count(None, 1, now_ms)
             return None
-        lane = self._heads.get(offset)
         self._ungrouped.returned_next = True
-        self._noise.in_flight += 1
+        lane = self._heads.get(offset)
         if lane is None:
             lane = self._lane_of(offset)
-            lane.in_flight += 1
-            lane.remove(offset)
-        else:
-            lane.in_flight += 1
-            self._pop_first(lane)
-        self._noise.delivered(lane, now_ms)
+        self._noise.count(lane, 1, now_ms)
+        self._remove(lane, offset)
         return lane.group
 
     def redeliver(self, offset: int, held: Held, now_ms: int) -> None:
-        self._noise.in_flight += 1
         self._ungrouped.returned_next = False
         self._withdraw(offset)
-        if held.group is not None:
-            lane = self._lanes[held.group]
+        lane = None if held.group is None else self._lanes[held.group]
+        self._noise.count(lane, 1, now_ms)
+        if lane is not None:
             lane.returned -= 1
-            lane.in_flight += 1
-            self._noise.delivered(lane, now_ms)
 
     def give_back(self, offset: int, held: Held, now_ms: int) -> None:
         self.restore(offset, held)
         self.settle(held, now_ms)
 
     def settle(self, held: Held, now_ms: int) -> None:
-        self._noise.in_flight -= 1
-        lane = None
-        if held.group is not None:
-            lane = self._lanes[held.group]
-            lane.in_flight -= 1
-        self._noise.processed(lane, max(now_ms - held.received_ms, 0), now_ms)
+        lane = None if held.group is None else self._lanes[held.group]
+        self._noise.count(lane, -1, now_ms)
         if lane is not None:
             self._drop_if_idle(lane)
 
@@ -183,18 +181,16 @@ class FairGroups(Lanes[FairLane]):
         for lane in self._lanes.values():
             # Whether anything was sent lately is not known: it is believed at first.
             lane.sent_ms = image.now_ms
-            self._noise.delivered(lane, image.now_ms)
+            self._noise.recognise(lane, image.now_ms)
 
     def _make(self, group: bytes) -> FairLane:
         return FairLane(group)
 
     def _offer(self, lane: FairLane) -> None:
-        if lane.is_noisy:
-            heappush(self._noisy, lane.first)
-            self._noisy = self._without_stale(self._noisy)
-        else:
-            heappush(self._quiet, lane.first)
-            self._quiet = self._without_stale(self._quiet)
+        order = self._noisy if lane.is_noisy else self._quiet
+        heappush(order, lane.offsets[lane.head])
+        if len(order) > 2 * len(self._heads) + STALE_ENTRIES_MIN:
+            self._sweep(order)
 
     def _enter(self, group: bytes, sent_ms: int) -> FairLane:
         """The lane of a group that gets another message."""
@@ -244,17 +240,17 @@ class FairGroups(Lanes[FairLane]):
 
     def _oldest(self, order: list[int], count: int) -> list[int]:
         """The oldest fresh messages of the lanes in a heap, which stays as it is."""
+        self._clean(order)
+        if count == 1:
+            return order[:1]
         oldest: list[int] = []
         opened: list[int] = []
         following: list[tuple[int, int, FairLane]] = []
         while len(oldest) < count:
-            self._clean(order)
             if following and (not order or following[0][0] < order[0]):
                 offset, at, lane = heappop(following)
             elif order:
                 offset = heappop(order)
-                while order and order[0] == offset:
-                    heappop(order)
                 opened.append(offset)
                 lane = self._heads[offset]
                 at = lane.head
@@ -266,6 +262,9 @@ class FairGroups(Lanes[FairLane]):
                 at += 1
             if at < len(lane.offsets):
                 heappush(following, (lane.offsets[at], at, lane))
+            while order and order[0] == offset:
+                heappop(order)
+            self._clean(order)
         for offset in opened:
             heappush(order, offset)
         return oldest

@@ -5,13 +5,13 @@ behind them, and the returned ones, which went back to their place. While any me
 group is in flight the lane is locked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 
 from duolog.core.queues.delayed import Delayed
 from duolog.core.queues.held import Held
 from duolog.core.queues.image import Image, from_column, to_column
-from duolog.core.queues.lanes import Lane, Lanes
+from duolog.core.queues.lanes import STALE_ENTRIES_MIN, Lane, Lanes
 from duolog.core.queues.ranges import OffsetRanges
 
 NO_GROUP = b""
@@ -45,22 +45,27 @@ class FifoGroups(Lanes[Lane]):
     def add_delayed(self, offset: int, group: bytes | None) -> None:
         self._append(self._lane(group or NO_GROUP), offset)
 
-    def mature(self, first: int, next_offset: int, now_ms: int) -> None:
-        self._fresh.add(first, next_offset)
-        for offset in range(first, next_offset):
-            lane = self._heads.get(offset)
-            if lane is not None:
-                self._offer(lane)
+    def mature(self, pieces: Sequence[tuple[int, int]], now_ms: int) -> None:
+        for first, next_offset in pieces:
+            self._fresh.add(first, next_offset)
+            for offset in range(first, next_offset):
+                lane = self._heads.get(offset)
+                if lane is not None:
+                    self._offer(lane)
 
     def discard_delayed(self, offset: int) -> None:
         self._discard_from_lane(offset)
 
     def replay(
-        self, first: int, next_offset: int, groups: Mapping[int, bytes], now_ms: int
+        self, pieces: Sequence[tuple[int, int]], groups: Mapping[int, bytes], now_ms: int
     ) -> None:
-        self._fresh.add(first, next_offset)
-        for offset in range(first, next_offset):
-            self._insert(self._lane(groups.get(offset, NO_GROUP)), offset)
+        by_group: dict[bytes, list[int]] = {}
+        for first, next_offset in pieces:
+            self._fresh.add(first, next_offset)
+            for offset in range(first, next_offset):
+                by_group.setdefault(groups.get(offset, NO_GROUP), []).append(offset)
+        for group, offsets in by_group.items():
+            self._insert(self._lane(group), offsets)
 
     def has(self, group: bytes) -> bool:
         return group in self._lanes
@@ -103,11 +108,8 @@ class FifoGroups(Lanes[Lane]):
         lane = self._heads.get(offset)
         if lane is None:
             lane = self._lane_of(offset)
-            lane.in_flight += 1
-            lane.remove(offset)
-        else:
-            lane.in_flight += 1
-            self._pop_first(lane)
+        lane.in_flight += 1
+        self._remove(lane, offset)
         return lane.group
 
     def redeliver(self, offset: int, held: Held, now_ms: int) -> None:
@@ -116,7 +118,7 @@ class FifoGroups(Lanes[Lane]):
         self._remove(lane, offset)
 
     def give_back(self, offset: int, held: Held, now_ms: int) -> None:
-        self._insert(self._lanes[held.group or NO_GROUP], offset)
+        self._insert(self._lanes[held.group or NO_GROUP], (offset,))
         self.settle(held, now_ms)
 
     def settle(self, held: Held, now_ms: int) -> None:
@@ -129,7 +131,7 @@ class FifoGroups(Lanes[Lane]):
                 del self._lanes[lane.group]
 
     def restore(self, offset: int, held: Held) -> None:
-        self._insert(self._lane(held.group or NO_GROUP), offset)
+        self._insert(self._lane(held.group or NO_GROUP), (offset,))
 
     def discard_returned(self, offset: int, held: Held) -> None:
         self._remove(self._lanes[held.group or NO_GROUP], offset)
@@ -146,7 +148,11 @@ class FifoGroups(Lanes[Lane]):
         return Lane(group)
 
     def _offer(self, lane: Lane) -> None:
-        if lane.in_flight or (self._delayed.count and lane.first in self._delayed):
+        if lane.in_flight:
             return
-        heappush(self._order, lane.first)
-        self._order = self._without_stale(self._order)
+        first = lane.offsets[lane.head]
+        if self._delayed.count and first in self._delayed:
+            return
+        heappush(self._order, first)
+        if len(self._order) > 2 * len(self._heads) + STALE_ENTRIES_MIN:
+            self._sweep(self._order)

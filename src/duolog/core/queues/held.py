@@ -28,6 +28,7 @@ class Held:
         self.receive_count = 1
         self.first_received_ms = received_ms
         self.received_ms = received_ms
+        """When it was last received: no visibility reaches further than twelve hours from then."""
         self.is_in_flight = True
         self.is_dead = False
         """Received too often, and on its way to the dead-letter queue. Never while in flight."""
@@ -65,9 +66,9 @@ def load_held(image: Image) -> dict[int, Held]:
     for offset, deadline_ms, count, first_received_ms, received_ms, state, group in zip(
         *columns, image.held_states, image.held_groups, strict=True
     ):
-        row = held[offset] = Held(deadline_ms, received_ms, group, b"")
+        row = held[offset] = Held(deadline_ms, first_received_ms, group, b"")
         row.receive_count = count
-        row.first_received_ms = first_received_ms
+        row.received_ms = received_ms
         row.is_in_flight = state == _IN_FLIGHT
         row.is_dead = state == _DEAD
     return held

@@ -3,8 +3,9 @@
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify
+from itertools import chain
 from typing import Generic, TypeVar
 
 from duolog.core.queues.held import Held
@@ -14,6 +15,7 @@ from duolog.core.queues.ranges import OffsetRanges
 _SLOTS_KEPT = 64
 """Places of taken messages that stay free at the front of a lane, for those that return."""
 STALE_ENTRIES_MIN = 256
+"""So few stale entries are never swept out of a heap of first messages."""
 
 
 class Lane:
@@ -57,6 +59,10 @@ class Lane:
             self.offsets[self.head] = offset
         else:
             self.offsets.insert(at, offset)
+
+    def insert_many(self, offsets: Iterable[int]) -> None:
+        self.offsets = array("q", sorted(chain(self.offsets[self.head :], offsets)))
+        self.head = 0
 
     def remove(self, offset: int) -> None:
         at = bisect_left(self.offsets, offset, self.head)
@@ -149,39 +155,41 @@ class Lanes(ABC, Generic[LaneT]):
             self._heads[offset] = lane
             self._offer(lane)
 
-    def _insert(self, lane: LaneT, offset: int) -> None:
+    def _insert(self, lane: LaneT, offsets: Sequence[int]) -> None:
+        """Puts messages in their places: one that returned, or many that are replayed."""
         former = lane.first if len(lane) else None
-        if offset in self._gone:
-            # It was done and is wanted again before its lane ever noticed.
-            self._gone.remove(offset)
-            return
-        lane.insert(offset)
-        if lane.first == offset:
+        # What was done without its lane noticing is still there, and waits again.
+        absent = [offset for offset in offsets if offset not in self._gone]
+        self._gone.difference_update(offsets)
+        if len(absent) == 1:
+            lane.insert(absent[0])
+        else:
+            lane.insert_many(absent)
+        if lane.first != former:
             if former is not None:
                 del self._heads[former]
-            self._heads[offset] = lane
+            self._heads[lane.first] = lane
             self._offer(lane)
 
-    def _pop_first(self, lane: LaneT) -> None:
-        del self._heads[lane.first]
-        lane.pop_first()
-        self._find_head(lane)
-
     def _remove(self, lane: LaneT, offset: int) -> None:
-        if lane.first == offset:
-            self._pop_first(lane)
+        """Takes away a message that waits in the lane."""
+        if lane.offsets[lane.head] == offset:
+            del self._heads[offset]
+            lane.pop_first()
+            self._find_head(lane)
         else:
             lane.remove(offset)
 
     def _find_head(self, lane: LaneT) -> None:
         """Goes on to the first message that is not done; drops the lane if there is none."""
+        gone = self._gone
         while lane.head < len(lane.offsets):
             first = lane.offsets[lane.head]
-            if first not in self._gone:
+            if not gone or first not in gone:
                 self._heads[first] = lane
                 self._offer(lane)
                 return
-            self._gone.remove(first)
+            gone.remove(first)
             lane.pop_first()
         self._drop_if_idle(lane)
 
@@ -208,7 +216,7 @@ class Lanes(ABC, Generic[LaneT]):
         if lane is None:
             self._gone.add(offset)
         else:
-            self._pop_first(lane)
+            self._remove(lane, offset)
 
     def trim(self, before_offset: int) -> int:
         self._gone = {offset for offset in self._gone if offset >= before_offset}
@@ -227,10 +235,7 @@ class Lanes(ABC, Generic[LaneT]):
             self._drop_if_idle(lane)
         return self._fresh.remove_from(end_offset)
 
-    def _without_stale(self, order: list[int]) -> list[int]:
-        """A heap of first messages again, when too many of its entries are no such any more."""
-        if len(order) <= 2 * len(self._heads) + STALE_ENTRIES_MIN:
-            return order
-        living = [offset for offset in set(order) if offset in self._heads]
-        heapify(living)
-        return living
+    def _sweep(self, order: list[int]) -> None:
+        """Takes stale entries out of a heap of first messages."""
+        order[:] = [offset for offset in set(order) if offset in self._heads]
+        heapify(order)

@@ -11,8 +11,35 @@ IN_FLIGHT_MIN = 30
 SHARE_PERCENT = 10
 QUIET_AFTER_MS = 300_000
 """Without a message sent for so long a group is not noisy."""
-PROCESSING_HALF_LIFE_MS = 60_000
-"""Processing time counts half after so long."""
+PROCESSING_WINDOW_MS = 60_000
+"""Processing time is recent in the window in which it was spent, and in the next one."""
+PROCESSING_MIN_MS = 30_000
+"""With less of it, all groups together, the consumers are not crowded and shares mean little."""
+
+
+class ProcessingTime:
+    """Milliseconds that messages were in flight for lately, each message for itself."""
+
+    __slots__ = ("_at_ms", "_before_ms", "_window", "_within_ms")
+
+    def __init__(self) -> None:
+        self._at_ms = 0
+        self._window = 0
+        self._within_ms = 0
+        self._before_ms = 0
+
+    def spend(self, in_flight: int, now_ms: int) -> int:
+        """So many were in flight since the last call; returns how much that makes lately."""
+        elapsed_ms = now_ms - self._at_ms
+        if elapsed_ms > 0:
+            window = now_ms // PROCESSING_WINDOW_MS
+            if window != self._window:
+                self._before_ms = self._within_ms if window == self._window + 1 else 0
+                self._within_ms = 0
+                self._window = window
+            self._within_ms += in_flight * elapsed_ms
+            self._at_ms = now_ms
+        return self._within_ms + self._before_ms
 
 
 class FairLane(Lane):
@@ -38,33 +65,13 @@ class FairLane(Lane):
         return self.returned > 0 or len(self) > 0
 
 
-class ProcessingTime:
-    """Milliseconds for which messages were in flight; the older, the less they count."""
-
-    __slots__ = ("_at_ms", "_spent_ms")
-
-    def __init__(self) -> None:
-        self._spent_ms = 0.0
-        self._at_ms = 0
-
-    def add(self, spent_ms: int, now_ms: int) -> None:
-        self._spent_ms = self.recent_ms(now_ms) + spent_ms
-        self._at_ms = now_ms
-
-    def recent_ms(self, now_ms: int) -> float:
-        if not self._spent_ms:
-            return 0.0
-        age = (now_ms - self._at_ms) / PROCESSING_HALF_LIFE_MS
-        return float(self._spent_ms * 0.5**age)
-
-
 class Noise:
     """The noisy groups of a queue."""
 
-    __slots__ = ("_check_ms", "_noisy", "_processing", "in_flight")
+    __slots__ = ("_check_ms", "_in_flight", "_noisy", "_processing")
 
     def __init__(self, in_flight: int) -> None:
-        self.in_flight = in_flight
+        self._in_flight = in_flight
         """Of all messages of the queue, also those without a group."""
         self._processing = ProcessingTime()
         self._noisy: dict[bytes, FairLane] = {}
@@ -74,23 +81,36 @@ class Noise:
     def __bool__(self) -> bool:
         return bool(self._noisy)
 
-    def delivered(self, lane: FairLane, now_ms: int) -> None:
-        """One more message of the lane is in flight, and counted."""
+    def count(self, lane: FairLane | None, change: int, now_ms: int) -> None:
+        """One message more or less is in flight, of a lane or without a group."""
+        spent_by_all_ms = self._processing.spend(self._in_flight, now_ms)
+        self._in_flight += change
+        if lane is None:
+            return
+        spent_by_lane_ms = lane.processing.spend(lane.in_flight, now_ms)
+        lane.in_flight += change
+        if lane.is_noisy:
+            return
+        is_crowded = spent_by_all_ms >= PROCESSING_MIN_MS
+        if is_crowded and spent_by_lane_ms * 100 > spent_by_all_ms * SHARE_PERCENT:
+            self._mark(lane, now_ms)
+        elif lane.in_flight >= IN_FLIGHT_MIN:
+            self.recognise(lane, now_ms)
+
+    def recognise(self, lane: FairLane, now_ms: int) -> None:
+        """Marks the lane if it has too much of what is in flight."""
         if (
             lane.in_flight >= IN_FLIGHT_MIN
-            and lane.in_flight * 100 > self.in_flight * SHARE_PERCENT
+            and lane.in_flight * 100 > self._in_flight * SHARE_PERCENT
         ):
             self._mark(lane, now_ms)
 
-    def processed(self, lane: FairLane | None, spent_ms: int, now_ms: int) -> None:
-        """A message was in flight for so long; it may have been one without a group."""
-        self._processing.add(spent_ms, now_ms)
-        if lane is None:
+    def _mark(self, lane: FairLane, now_ms: int) -> None:
+        if not lane.has_backlog or self._is_silent(lane, now_ms):
             return
-        lane.processing.add(spent_ms, now_ms)
-        share = lane.processing.recent_ms(now_ms) * 100
-        if share > self._processing.recent_ms(now_ms) * SHARE_PERCENT:
-            self._mark(lane, now_ms)
+        lane.is_noisy = True
+        self._noisy[lane.group] = lane
+        self._check_ms = min(self._check_ms, lane.sent_ms + QUIET_AFTER_MS)
 
     def clear(self, lane: FairLane) -> None:
         lane.is_noisy = False
@@ -106,13 +126,6 @@ class Noise:
         if self._noisy:
             self._check_ms = QUIET_AFTER_MS + min(lane.sent_ms for lane in self._noisy.values())
         return silent
-
-    def _mark(self, lane: FairLane, now_ms: int) -> None:
-        if lane.is_noisy or not lane.has_backlog or self._is_silent(lane, now_ms):
-            return
-        lane.is_noisy = True
-        self._noisy[lane.group] = lane
-        self._check_ms = min(self._check_ms, lane.sent_ms + QUIET_AFTER_MS)
 
     def _is_silent(self, lane: FairLane, now_ms: int) -> bool:
         return now_ms >= lane.sent_ms + QUIET_AFTER_MS

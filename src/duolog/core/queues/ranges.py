@@ -106,8 +106,13 @@ class OffsetRanges:
         if not self._firsts:
             return False
         # Nearly always it is the lowest: messages are given out in their order.
-        if self._firsts[0][0] == offset:
-            self._cut(0, 0, offset, offset + 1)
+        front = self._firsts[0]
+        if front[0] == offset:
+            if self._nexts[0][0] > offset + 1:
+                front[0] = offset + 1
+                self.count -= 1
+            else:
+                self._cut(0, 0, offset, offset + 1)
             return True
         chunk = bisect_right(self._lows, offset) - 1
         if chunk < 0:

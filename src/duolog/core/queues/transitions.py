@@ -92,17 +92,18 @@ class Transitions:
     def _pass_time(self, now_ms: int) -> None:
         if now_ms > self._now_ms:
             self._now_ms = now_ms
-        if self._delayed.is_due(now_ms):
-            for first, next_offset in self._delayed.pop_due(now_ms):
-                self._mature(first, next_offset)
-        if self._deadlines.is_due(now_ms):
+        if now_ms >= self._delayed.soonest_ms:
+            self._mature(self._delayed.pop_due(now_ms))
+        if now_ms >= self._deadlines.soonest_ms:
             for offset, held in self._deadlines.pop_due(now_ms):
                 self._end_flight(offset, held)
 
-    def _mature(self, first: int, next_offset: int) -> None:
-        self._waiting.mature(first, next_offset, self._now_ms)
-        self.ready_count += next_offset - first
-        self._has_news = True
+    def _mature(self, due: list[tuple[int, int]]) -> None:
+        """Messages that were delayed are ready."""
+        if due:
+            self._waiting.mature(due, self._now_ms)
+            self.ready_count += sum(next_offset - first for first, next_offset in due)
+            self._has_news = True
 
     def _end_flight(self, offset: int, held: Held) -> None:
         """A message in flight becomes visible, or dead when it was received too often."""
@@ -170,7 +171,7 @@ class Transitions:
                     # During recovery nothing said that its delay was over.
                     if not self._delayed.discard(offset):
                         continue
-                    self._mature(offset, offset + 1)
+                    self._mature([(offset, offset + 1)])
                     group = waiting.deliver(offset, now_ms)
                 all_held[offset] = Held(deadline_ms, now_ms, group, attempt)
                 self.ready_count -= 1
@@ -252,10 +253,11 @@ class Transitions:
         if groups:
             self._expect_groups()
         done = self._done(change.first_offset, min(change.next_offset, self.end_offset))
-        for first, next_offset in done:
-            self._waiting.replay(first, next_offset, groups, change.now_ms)
-            self.ready_count += next_offset - first
         if done:
+            self._waiting.replay(done, groups, change.now_ms)
+            self.ready_count += sum(next_offset - first for first, next_offset in done)
+            cutoff_ms = change.now_ms - self._rules.retention_ms
+            self._replays = [replay for replay in self._replays if replay[1] > cutoff_ms]
             self._replays.append((done[0][0], change.now_ms))
             self._has_news = True
 

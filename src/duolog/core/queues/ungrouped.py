@@ -2,7 +2,7 @@
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from duolog.core.queues.held import Held
@@ -30,16 +30,17 @@ class Ungrouped:
     def add_delayed(self, offset: int, group: bytes | None) -> None:
         pass
 
-    def mature(self, first: int, next_offset: int, now_ms: int) -> None:
-        self.fresh.add(first, next_offset)
+    def mature(self, pieces: Sequence[tuple[int, int]], now_ms: int) -> None:
+        for first, next_offset in pieces:
+            self.fresh.add(first, next_offset)
 
     def discard_delayed(self, offset: int) -> None:
         pass
 
     def replay(
-        self, first: int, next_offset: int, groups: Mapping[int, bytes], now_ms: int
+        self, pieces: Sequence[tuple[int, int]], groups: Mapping[int, bytes], now_ms: int
     ) -> None:
-        self.fresh.add(first, next_offset)
+        self.mature(pieces, now_ms)
 
     def choose(self, count: int, now_ms: int) -> list[int]:
         if not self.returned:

@@ -4,7 +4,7 @@ A *fresh* message was never received; a *returned* one was, and is visible again
 are too many to be kept one by one; returned ones also have a Held of their own.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from duolog.core.queues.held import Held
@@ -21,14 +21,14 @@ class Waiting(Protocol):
     def add_delayed(self, offset: int, group: bytes | None) -> None:
         """A message that is fresh once it is due, past all others."""
 
-    def mature(self, first: int, next_offset: int, now_ms: int) -> None:
+    def mature(self, pieces: Sequence[tuple[int, int]], now_ms: int) -> None:
         """Delayed messages are due."""
 
     def discard_delayed(self, offset: int) -> None:
         """A delayed message is done before it was due."""
 
     def replay(
-        self, first: int, next_offset: int, groups: Mapping[int, bytes], now_ms: int
+        self, pieces: Sequence[tuple[int, int]], groups: Mapping[int, bytes], now_ms: int
     ) -> None:
         """Messages that were done are fresh again; those in `groups` have one."""
 

@@ -144,6 +144,8 @@ class ProduceHandler:
         self._broker = broker
         self._routes = broker.routes
         self._clock = clock
+        self._monotonic_ns = clock.monotonic_ns
+        self._now = clock.now_ms
         self._stats = stats
         self._now_ms = 0
         self.staged: list[tuple[Partition, int, Waiter]] = []
@@ -239,24 +241,22 @@ class ProduceHandler:
         return answer
 
     def serve_on(
-        self, lane: Lane, correlation_id: int, frame: memoryview, position: int, end: int
+        self, lane: Lane, correlation_id: int, frame: memoryview, end: int
     ) -> bytes | LaneAnswer | None:
-        """As `stage_on`, for the only request of a read event: it is written at once.
+        """As `stage_on`, for the only frame of a read event: it is written at once.
 
         The response if it can be sent now, else the answer that waits.
         """
-        records = records_after(lane.version, frame, position, end)
+        records = records_after(lane.version, frame, lane.shape_end, end)
         if records is None:
             return None
-        clock = self._clock
-        started_ns = clock.monotonic_ns()
-        now_ms = clock.now_ms()
+        started_ns = self._monotonic_ns()
+        now_ms = self._now()
         partition = lane.partition
         try:
             if lane.acks == ACKS_ALL:
                 partition.check_in_sync()
-            base_offset, end_offset = partition.stage(records, now_ms)
-            partition.write_staged(now_ms)
+            base_offset, end_offset = partition.append_alone(records, now_ms)
         except Refusal as refusal:
             answer = LaneAnswer(lane, correlation_id, started_ns)
             answer.settle(refusal)
@@ -268,7 +268,7 @@ class ProduceHandler:
             answer.append_time = append_time
             partition.wait_committed(end_offset, answer)
             return answer
-        lane.stats.done(started_ns, clock.monotonic_ns())
+        lane.stats.done(started_ns, self._monotonic_ns())
         return lane.success.encode(
             correlation_id, base_offset, append_time, partition.log.start_offset
         )

@@ -30,6 +30,9 @@ ACKS_LEADER = 1
 ACKS_ALL = -1
 NO_OFFSET = -1
 
+SHAPE_AT = 12
+"""Where a frame's shape begins: behind its size, API key, version and correlation id."""
+
 
 class Lane:
     __slots__ = (
@@ -39,6 +42,7 @@ class Lane:
         "index",
         "partition",
         "shape",
+        "shape_end",
         "stats",
         "success",
         "timeout_ms",
@@ -63,6 +67,7 @@ class Lane:
         self.acks = request.acks
         self.timeout_ms = request.timeout_ms
         self.shape = shape
+        self.shape_end = SHAPE_AT + len(shape)
         self.topic = topic
         self.partition = partition
         self.index = partition.index

@@ -66,7 +66,7 @@ def _plain(encoded: bytes) -> str:
         encoded = encoded.replace(b"+", b" ")
     if b"%" in encoded:
         # Escapes of mail differ only in the character that begins them, and are undone in C.
-        # Undoing three megabytes of them in Python would hold up everyone for half a second.
+        # Undoing megabytes of them one by one in Python would hold up everyone else.
         encoded = a2b_qp(encoded.replace(b"=", b"%3D").replace(b"%", b"="))
     return encoded.decode()
 

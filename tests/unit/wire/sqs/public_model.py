@@ -59,7 +59,8 @@ def _query_description(description: dict[str, Any]) -> dict[str, Any]:
 _DESCRIPTION: dict[str, Any] = Loader().load_service_model("sqs", "service-2")
 
 JSON_MODEL = ServiceModel(_DESCRIPTION, "sqs")
-QUERY_MODEL = ServiceModel(_query_description(_DESCRIPTION), "sqs")
+QUERY_DESCRIPTION = _query_description(_DESCRIPTION)
+QUERY_MODEL = ServiceModel(QUERY_DESCRIPTION, "sqs")
 
 OPERATIONS: list[str] = sorted(JSON_MODEL.operation_names)
 STRUCTURES = sorted(

@@ -1,4 +1,4 @@
-"""Decides what compaction keeps of a batch."""
+"""Decides what compaction by key keeps of a batch."""
 
 from duolog.log.key_map import KeyMap
 from duolog.model.errors import Refusal
@@ -8,34 +8,26 @@ from duolog.records.header import DELETE_HORIZON_BIT, BatchHeader, read_header
 from duolog.records.iterator import iter_keys
 
 
-class BatchFilter:
+class KeyFilter:
     def __init__(
         self,
         key_map: KeyMap,
         *,
         mapped_end: int,
-        last_of_producer: frozenset[int],
         now_ms: int,
         delete_retention_ms: int,
         drop_tombstones: bool,
     ) -> None:
         self._key_map = key_map
         self._mapped_end = mapped_end
-        self._last_of_producer = last_of_producer
         self._now_ms = now_ms
         self._delete_horizon_ms = now_ms + delete_retention_ms
         self._drop_tombstones = drop_tombstones
 
     def retain(self, batch: memoryview, *, must_stay: bool) -> memoryview | bytearray | None:
-        """The batch itself, what is left of it, or None.
-
-        One that loses all its records stays as a bare header if it must, or if it holds the
-        last sequence of a producer.
-        """
         header = read_header(batch)
         if header.is_control or header.base_offset >= self._mapped_end:
             return batch
-        must_stay = must_stay or header.base_offset in self._last_of_producer
         if header.record_count == 0:
             return batch if must_stay else None
         try:

@@ -1,0 +1,110 @@
+"""Pushing: queues that deliver by HTTP POST, each by a pusher of its own.
+
+Follows the catalog of queues, after the registry has: a queue gets a pusher with its endpoint,
+and loses it with that.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from duolog.broker.queues.catalog import QueueEntry
+from duolog.broker.queues.push_allow import PushAllowList
+from duolog.broker.queues.push_request import Header
+from duolog.broker.queues.push_slots import PushSlots
+from duolog.broker.queues.pusher import PushCounts, Pusher
+from duolog.broker.queues.queue import Queue
+from duolog.config.settings import Settings
+from duolog.ports.http import Poster
+
+SETTLING_MS = 5_000
+"""What a push may take beyond its time-out before its message is visible again: otherwise the
+message would be back before it could be told how long to stay away."""
+
+STOP_SECONDS_MAX = 5.0
+
+
+class QueueFinder(Protocol):
+    def find(self, name: str) -> Queue | None: ...
+
+    def all(self) -> Iterator[Queue]: ...
+
+
+class Pushing:
+    def __init__(self, queues: QueueFinder, poster: Poster, settings: Settings) -> None:
+        self._queues = queues
+        self._poster = poster
+        self._allow = PushAllowList(settings.get("push.allow"))
+        self._timeout_ms = settings.integer("push.timeout.ms")
+        self._slots = PushSlots(settings.integer("push.requests.max"))
+        self._pushers: dict[str, Pusher] = {}
+        self._is_running = False
+        self.counts = PushCounts()
+
+    @property
+    def in_progress(self) -> int:
+        return self._slots.taken
+
+    def check(self, entry: QueueEntry, present: QueueEntry | None) -> None:
+        """Refuse an endpoint that is not allowed, if the queue does not have it already."""
+        endpoint = entry.config.push_endpoint
+        if endpoint is not None and (present is None or endpoint != present.config.push_endpoint):
+            self._allow.check(endpoint)
+
+    def start(self) -> None:
+        """All queues are there, dead-letter queues among them."""
+        self._is_running = True
+        for queue in self._queues.all():
+            self._begin(queue.entry)
+
+    async def stop(self) -> None:
+        """End every push, and wait until what was being pushed is released."""
+        self._is_running = False
+        while self._pushers:
+            self._pushers.popitem()[1].stop()
+        try:
+            async with asyncio.timeout(STOP_SECONDS_MAX):
+                await self._slots.all_back()
+        except TimeoutError:
+            # The disk does not answer. What is hidden comes back when its visibility ends.
+            return
+
+    async def queue_created(self, entry: QueueEntry) -> None:
+        self._begin(entry)
+
+    async def queue_changed(self, old: QueueEntry, new: QueueEntry) -> None:
+        if old.config.push_endpoint != new.config.push_endpoint:
+            self._end(new.name)
+            self._begin(new)
+
+    async def queue_deleted(self, entry: QueueEntry) -> None:
+        self._end(entry.name)
+
+    def _begin(self, entry: QueueEntry) -> None:
+        queue = self._queues.find(entry.name)
+        endpoint = entry.config.push_endpoint
+        if endpoint is None or queue is None or not self._is_running:
+            return
+        pusher = self._pushers[entry.name] = Pusher(
+            queue,
+            endpoint,
+            self._post,
+            self._slots,
+            self.counts,
+            visibility_ms_min=self._timeout_ms + SETTLING_MS,
+        )
+        pusher.start()
+
+    def _end(self, name: str) -> None:
+        pusher = self._pushers.pop(name, None)
+        if pusher is not None:
+            pusher.stop()
+
+    async def _post(self, url: str, headers: Sequence[Header], body: bytes) -> int:
+        return await self._poster.post(
+            url,
+            headers,
+            body,
+            timeout_s=self._timeout_ms / 1000,
+            allow=self._allow.allows,
+        )

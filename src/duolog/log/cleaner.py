@@ -1,0 +1,213 @@
+"""The sealed part of a log: what expires from it, and what is rewritten in it.
+
+Log derives from it.
+"""
+
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from duolog.config.topic import TopicConfig
+from duolog.log.appender import Appender
+from duolog.log.cleaned_segment import CleanedSegment
+from duolog.log.compaction import CompactionPlan, plan_compaction
+from duolog.log.epochs import EpochHistory
+from duolog.log.marks import Marks, write_marks
+from duolog.log.recovery import Recovered
+from duolog.log.retention import count_expired, is_too_old
+from duolog.log.rewriting import Rewriter, Rewritten
+from duolog.log.segment import Segment
+from duolog.log.swap import commit_swap, discard_cleaned, finish_swap
+from duolog.log.thinning import THINNED_BYTES_MIN, KeptRanges, Thinner, ThinningPlan
+from duolog.model.errors import StorageFailed
+from duolog.ports.disk import Disk, Syncable
+
+
+class Cleaner(Appender):
+    __slots__ = ("_cuts", "_thinner", "epochs", "start_offset")
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        config: TopicConfig,
+        recovered: Recovered,
+        *,
+        recovery_point: int,
+    ) -> None:
+        super().__init__(disk, path, config, recovered, recovery_point=recovery_point)
+        self.start_offset = max(recovered.marks.start_offset, self.segments[0].base_offset)
+        """First offset that can be read."""
+        self.epochs: EpochHistory = recovered.epochs
+        self._cuts = 0
+        """Truncations so far: offsets that were planned with before one mean something else."""
+        self._thinner: Thinner | None = None
+
+    def roll_if_aged(self, now_ms: int) -> None:
+        """Seal the active segment if it is past its age, as without appends nobody else would."""
+        if self._active.size and now_ms >= self._roll_from_ms and self._failure is None:
+            with suppress(OSError):
+                self.roll()
+
+    def expire(self, now_ms: int, up_to_offset: int) -> list[Segment]:
+        """Remove segments that are too old, too much, or below the start offset.
+
+        Only what ends at or below `up_to_offset` goes. The files are renamed; the owner removes
+        `paths` of the returned segments when nobody should be reading them any more.
+        """
+        if self._failure is not None or self._is_released:
+            return []
+        count = count_expired(
+            self.segments[:-1],
+            sum(segment.size for segment in self.segments),
+            self._config,
+            start_offset=self.start_offset,
+            up_to_offset=up_to_offset,
+            now_ms=now_ms,
+        )
+        active = self._active
+        if (
+            count == len(self.segments) - 1
+            and active.size > 0
+            and active.end_offset <= up_to_offset
+            and (is_too_old(active, self._config, now_ms) or active.end_offset <= self.start_offset)
+        ):
+            # A full disk may not have room for the next segment, and needs the others gone.
+            with suppress(OSError):
+                self.roll()
+                count += 1
+        if count == 0:
+            return []
+        start_offset = max(self.start_offset, self.segments[count].base_offset)
+        if start_offset != self.marks.start_offset:
+            # Before the files go, so that the start offset never goes back; but where a full
+            # disk refuses even that, they must go all the same.
+            with suppress(StorageFailed):
+                self._write_marks(replace(self.marks, start_offset=start_offset))
+        self.start_offset = start_offset
+        self.epochs.truncate_start(start_offset)
+        return self._retire_first(count)
+
+    def _retire_first(self, count: int) -> list[Segment]:
+        """As many as the disk allows: the others lie below the start now, and go next time."""
+        retired: list[Segment] = []
+        try:
+            for segment in self.segments[:count]:
+                segment.mark_deleted()
+                retired.append(segment)
+        except OSError:
+            if not retired:
+                raise
+        del self.segments[: len(retired)]
+        self._segments_retired()
+        return retired
+
+    def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
+        """What compaction by key would do now; None when there is too little to gain."""
+        if not self._config.cleanup_compact or self._failure is not None or self._is_released:
+            return None
+        return plan_compaction(
+            self._rewriter(),
+            [each for each in self.segments[:-1] if each.end_offset <= self.durable_offset],
+            cleaned_offset=self.marks.cleaned_offset,
+            start_offset=self.start_offset,
+            now_ms=now_ms,
+        )
+
+    def plan_thinning(
+        self, kept_ranges: KeptRanges, *, below_offset: int, bytes_min: int = THINNED_BYTES_MIN
+    ) -> ThinningPlan | None:
+        """How to drop what nobody wants below the offset; None when there is too little to gain.
+
+        `kept_ranges` is asked at once, for one segment after another. Who can come to want
+        again what it did not want asks the plan before the swap whether it still holds.
+        """
+        if self._failure is not None or self._is_released:
+            return None
+        below_offset = min(below_offset, self.durable_offset)
+        sealed = [
+            each
+            for each in self.segments[:-1]
+            if self.start_offset < each.end_offset <= below_offset
+        ]
+        if not sealed:
+            return None
+        if self._thinner is None:
+            self._thinner = Thinner()
+        return self._thinner.plan(self._rewriter(), sealed, kept_ranges, bytes_min=bytes_min)
+
+    def _rewriter(self) -> Rewriter:
+        return Rewriter(self._disk, self._path, self._config, self._cuts)
+
+    def swap(self, result: Rewritten) -> list[Segment]:
+        """Put new segments in place, durably; returns those that they replace, as `expire`.
+
+        A group of which something has gone meanwhile is discarded. StorageFailed means that a
+        swap is decided and not finished, which the log cannot survive: see `failure`.
+        """
+        if self._failure is not None or self._is_released:
+            return []
+        entries = self._disk.directory(self._path)
+        replaced: list[Segment] = []
+        for group, cleaned in result.groups:
+            place = self._reader.segment_at(cleaned.base_offset)
+            span = slice(place, place + len(group))
+            if result.cuts != self._cuts or self.segments[span] != list(group):
+                self._discard(cleaned)
+                continue
+            try:
+                self._replace(span, cleaned, entries)
+            except OSError as error:
+                # Opening the log will finish the swap, or not. Until then nothing may happen
+                # to the log that it would undo.
+                self._fail(error)
+                raise StorageFailed(f"a rewritten segment is not in place: {error}") from error
+            replaced += group
+        if result.cuts == self._cuts:
+            if self._thinner is not None:
+                self._thinner.note(result)
+            if result.cleaned_offset > self.marks.cleaned_offset:
+                # Without them the next compaction looks at the same records again.
+                with suppress(StorageFailed):
+                    self._write_marks(replace(self.marks, cleaned_offset=result.cleaned_offset))
+        return replaced
+
+    def discard(self, result: Rewritten) -> None:
+        """It is of no use any more."""
+        if self._failure is None and not self._is_released:
+            for _, cleaned in result.groups:
+                self._discard(cleaned)
+
+    def _discard(self, cleaned: CleanedSegment) -> None:
+        # What cannot be removed now is when the log is opened again.
+        with suppress(OSError):
+            discard_cleaned(self._disk, self._path, cleaned.base_offset, cleaned.end_offset)
+
+    def _replace(self, span: slice, cleaned: CleanedSegment, entries: Syncable) -> None:
+        base_offset, end_offset, size = cleaned
+        commit_swap(self._disk, self._path, base_offset, end_offset, entries)
+        for segment in self.segments[span]:
+            segment.mark_deleted()
+        finish_swap(self._disk, self._path, base_offset, end_offset, entries)
+        self.segments[span] = [
+            Segment(
+                self._disk,
+                self._path,
+                base_offset,
+                end_offset=end_offset,
+                size=size,
+                index_interval_bytes=self._config.index_interval_bytes,
+            )
+        ]
+        self._segments_retired()
+
+    def _segments_retired(self) -> None:
+        self._directory_changed = True
+        self._reader.forget()
+
+    def _write_marks(self, marks: Marks) -> None:
+        try:
+            write_marks(self._disk, self._path, marks)
+        except OSError as error:
+            raise StorageFailed(f"the log's marks could not be written: {error}") from error
+        self.marks = marks

@@ -1,0 +1,124 @@
+"""Writes segments anew without some of their records, beside those that they will replace.
+
+Compaction and thinning differ in what they keep (see key_filter.py and offset_filter.py); how
+it is written is here. Offsets, timestamps and producer sequences of what stays do not change.
+`Log.swap` puts the new segments in place.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from duolog.config.topic import TopicConfig
+from duolog.log.checked_batches import read_checked_batches
+from duolog.log.cleaned_segment import CleanedSegment, CleanedWriter
+from duolog.log.segment import Segment
+from duolog.log.walk import SEGMENT_OFFSETS_MAX
+from duolog.model.errors import CorruptBatch
+from duolog.ports.disk import Disk
+from duolog.records.header import NO_PRODUCER_ID, read_header
+
+Neighbours = tuple[Segment, ...]
+"""Segments that follow each other without a gap, to become one."""
+
+
+class BatchFilter(Protocol):
+    def retain(self, batch: memoryview, *, must_stay: bool) -> memoryview | bytearray | None:
+        """The batch itself, what is left of it, or None.
+
+        One that loses all its records stays as a bare header if it must.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    groups: tuple[tuple[Neighbours, CleanedSegment], ...]
+    """Which segments each new one replaces."""
+    cuts: int
+    cleaned_offset: int = 0
+    """Everything below it has been seen by this or an earlier compaction by key."""
+    kept_counts: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """How many offsets thinning found wanted, by the bounds of the segment that now holds them."""
+
+    @property
+    def bytes_before(self) -> int:
+        return sum(segment.size for group, _ in self.groups for segment in group)
+
+    @property
+    def bytes_after(self) -> int:
+        return sum(cleaned.size for _, cleaned in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriter:
+    """Of one log. Reads immutable files and writes new ones, so that it may be offloaded."""
+
+    disk: Disk
+    directory: str
+    config: TopicConfig
+    cuts: int
+    """How often the log had been cut by then; after another time the result is void."""
+
+    def rewrite(
+        self, groups: Sequence[Neighbours], batch_filter: BatchFilter
+    ) -> tuple[tuple[Neighbours, CleanedSegment], ...]:
+        """Durable when it returns. A group that is left out would not change, or is damaged."""
+        last_of_producer = _last_of_producers(segment for group in groups for segment in group)
+        found = ((group, self._rewrite(group, batch_filter, last_of_producer)) for group in groups)
+        return tuple((group, cleaned) for group, cleaned in found if cleaned is not None)
+
+    def neighbours(self, segments: Iterable[Segment]) -> Iterator[Neighbours]:
+        """Those of the segments that can become one, as none is larger than it may be."""
+        group: list[Segment] = []
+        size = 0
+        for segment in segments:
+            if group and (
+                segment.base_offset != group[-1].end_offset
+                or size + segment.size > self.config.segment_bytes
+                or segment.end_offset - group[0].base_offset > SEGMENT_OFFSETS_MAX
+            ):
+                yield tuple(group)
+                group, size = [], 0
+            group.append(segment)
+            size += segment.size
+        if group:
+            yield tuple(group)
+
+    def _rewrite(
+        self, group: Neighbours, batch_filter: BatchFilter, last_of_producer: frozenset[int]
+    ) -> CleanedSegment | None:
+        base, end = group[0].base_offset, group[-1].end_offset
+        interval = self.config.index_interval_bytes
+        writer = CleanedWriter(self.disk, self.directory, base, end, interval)
+        changed = len(group) > 1
+        try:
+            for segment in group:
+                for batch in read_checked_batches(segment):
+                    header = read_header(batch)
+                    # The last batch says where the segment ends: without it, recovery would
+                    # take the offsets up to the next segment for lost.
+                    must_stay = header.next_offset == end or header.base_offset in last_of_producer
+                    kept = batch_filter.retain(batch, must_stay=must_stay)
+                    changed = changed or kept is not batch
+                    if kept is not None:
+                        writer.append(kept)
+        except CorruptBatch:
+            changed = False
+        except OSError:
+            writer.discard()
+            raise
+        if not changed:
+            writer.discard()
+            return None
+        return writer.finish()
+
+
+def _last_of_producers(segments: Iterable[Segment]) -> frozenset[int]:
+    """Base offsets of each producer's last batch, whose sequence a restart must find."""
+    last: dict[int, int] = {}
+    for segment in segments:
+        for _, header in segment.headers_from(0):
+            if header.producer_id != NO_PRODUCER_ID:
+                last[header.producer_id] = header.base_offset
+    return frozenset(last.values())

@@ -1,0 +1,97 @@
+"""Celery with its SQS transport: real workers that run tasks, retries and an ETA."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.clients.sqs import celery_app
+from tests.clients.sqs.celery_app import VISIBILITY_SECONDS, read_notes
+from tests.harness.node import Node
+from tests.harness.sqs import eventually
+
+SECONDS_MAX = 20.0
+WORKERS = 2
+
+
+@pytest.fixture(scope="module")
+def workers(
+    node: Node, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Two of them, so that one is left when the other dies."""
+    folder = tmp_path_factory.mktemp("celery")
+    environ = {
+        "CELERY_BROKER": f"sqs://key:secret@{node.sqs}",
+        "CELERY_NOTES": str(folder / "notes"),
+    }
+    command = [sys.executable, "-m", "celery", "-A", "tests.clients.sqs.celery_app", "worker"]
+    command += ["--pool=solo", "--loglevel=INFO", "--without-gossip", "--without-mingle"]
+    with pytest.MonkeyPatch.context() as patch, (folder / "log").open("wb") as log:
+        for name, value in environ.items():
+            patch.setenv(name, value)
+        celery_app.app.conf.broker_url = environ["CELERY_BROKER"]
+        started = [
+            subprocess.Popen(
+                [*command, "-n", f"worker{each}@%h"], stderr=log, stdout=log, env=os.environ.copy()
+            )
+            for each in range(WORKERS)
+        ]
+        try:
+            yield started
+        finally:
+            for worker in started:
+                worker.terminate()
+            for worker in started:
+                worker.wait(SECONDS_MAX)
+            print(Path(log.name).read_text()[-6_000:])
+
+
+def wait_for(task: str, count: int, **facts: Any) -> list[dict[str, Any]]:
+    def found() -> list[dict[str, Any]]:
+        return [known for known in read_notes(task) if facts.items() <= known.items()]
+
+    eventually(lambda: len(found()) >= count, SECONDS_MAX)
+    return found()
+
+
+def test_workers_run_every_task_once(workers: list[Any]) -> None:
+    for each in range(40):
+        celery_app.add.delay(each, 1_000)
+    sums = [known["sum"] for known in wait_for("add", 40)]
+    assert sorted(sums) == [each + 1_000 for each in range(40)]
+
+
+def test_a_task_is_tried_again_until_it_succeeds(workers: list[Any]) -> None:
+    celery_app.succeed_at_last.delay()
+    known = wait_for("succeed_at_last", 3)
+    assert [each["attempt"] for each in known] == [0, 1, 2]
+    assert all(later["at"] - sooner["at"] > 0.9 for sooner, later in zip(known, known[1:], strict=False))
+
+
+def test_tasks_wait_for_their_time(workers: list[Any]) -> None:
+    started = time.time()
+    celery_app.tell_time.apply_async(("countdown",), countdown=1)
+    celery_app.tell_time.apply_async(("eta",), eta=datetime.now(UTC) + timedelta(seconds=1.5))
+    celery_app.tell_time.delay("now")
+    (now,) = wait_for("tell_time", 1, name="now")
+    (countdown,) = wait_for("tell_time", 1, name="countdown")
+    (eta,) = wait_for("tell_time", 1, name="eta")
+    assert now["at"] - started < 1.0
+    assert 0.9 < countdown["at"] - started < 3.5
+    assert 1.4 < eta["at"] - started < 4.0
+
+
+def test_what_a_dying_worker_held_goes_to_another_when_its_time_is_over(workers: list[Any]) -> None:
+    started = time.time()
+    celery_app.kill_the_first_worker.delay("only")
+    first, second = wait_for("kill_the_first_worker", 2)
+    assert first["pid"] != second["pid"]
+    assert VISIBILITY_SECONDS - 0.5 < second["at"] - started < VISIBILITY_SECONDS + 5
+    eventually(lambda: [worker.poll() is None for worker in workers].count(True) == 1)
+    celery_app.add.delay(1, 1)
+    wait_for("add", 1, sum=2)

@@ -1,0 +1,176 @@
+"""One message, two doors: what one protocol puts in, the other takes out."""
+
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from tests.harness.drivers import aio, confluent, python
+from tests.harness.drivers.message import Message
+from tests.harness.sqs import Queue, eventually, new_name
+
+from .conftest import NewQueue
+
+SECONDS_MAX = 10.0
+
+BINARY = bytes([0, 255, 1, 254])
+
+
+def produce(address: str, topic: str, messages: list[Message]) -> None:
+    confluent.produce(address, topic, messages, compression="lz4")
+
+
+def own_headers(message: Message) -> dict[str, bytes | None]:
+    """Those that the sender gave, without what Duolog notes for itself."""
+    return {name: value for name, value in message.headers if not name.startswith("duolog.")}
+
+
+@pytest.mark.parametrize("driver", [confluent, aio, python], ids=lambda driver: driver.NAME)
+def test_what_is_sent_to_a_queue_is_read_as_a_topic(
+    new_queue: NewQueue, address: str, driver: Any
+) -> None:
+    queue = new_queue()
+    attributes = {
+        "colour": {"DataType": "String", "StringValue": "grün"},
+        "count": {"DataType": "Number", "StringValue": "12"},
+        "raw": {"DataType": "Binary", "BinaryValue": BINARY},
+    }
+    queue.send("first", MessageAttributes=attributes)
+    queue.send_all(["zwöi", "third"])
+    seen = driver.read(address, queue.name, 3)
+    assert [each.message.value for each in seen] == [b"first", "zwöi".encode(), b"third"]
+    assert own_headers(seen[0].message) == {
+        "colour": "grün".encode(),
+        "count": b"12",
+        "raw": BINARY,
+    }
+    assert own_headers(seen[1].message) == {}
+    found = queue.receive(3)
+    assert [message["Body"] for message in found] == ["first", "zwöi", "third"]
+    sent_ms = [int(message["Attributes"]["SentTimestamp"]) for message in found]
+    assert [each.message.timestamp for each in seen] == sent_ms
+
+
+def test_reading_a_queue_as_a_topic_takes_nothing_from_it(queue: Queue, address: str) -> None:
+    queue.send("x")
+    confluent.read(address, queue.name, 1)
+    assert queue.counts() == (1, 0, 0)
+    queue.delete(queue.receive_one())
+    (seen,) = confluent.read(address, queue.name, 1)
+    assert seen.message.value == b"x"
+
+
+@pytest.mark.parametrize("driver", [confluent, aio, python], ids=lambda driver: driver.NAME)
+def test_what_a_kafka_client_produces_is_received_from_the_queue(
+    queue: Queue, address: str, driver: Any
+) -> None:
+    messages = [
+        Message(
+            value=f"Nachricht {each} ü".encode(),
+            headers=(("n", b"%d" % each), ("text", "ü".encode())),
+        )
+        for each in range(25)
+    ]
+    driver.produce(address, queue.name, messages, compression="gzip")
+    found = []
+    while len(found) < 25:
+        found += queue.receive(WaitTimeSeconds=2)
+    assert [message["Body"] for message in found] == [f"Nachricht {each} ü" for each in range(25)]
+    assert found[7]["MessageAttributes"] == {
+        "n": {"DataType": "String", "StringValue": "7"},
+        "text": {"DataType": "String", "StringValue": "ü"},
+    }
+    assert len({message["MessageId"] for message in found}) == 25
+    for message in found:
+        queue.delete(message)
+    assert queue.counts() == (0, 0, 0)
+
+
+def test_a_kafka_producer_wakes_a_long_poll(queue: Queue, address: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(queue.receive_one, WaitTimeSeconds=20)
+        produce(address, queue.name, [Message(value=b"woken")])
+        assert waiting.result(5)["Body"] == "woken"
+
+
+def test_bytes_that_are_no_text_do_not_stop_the_queue(queue: Queue, address: str) -> None:
+    produce(
+        address,
+        queue.name,
+        [
+            Message(value=b"\xff\xfe\x00", headers=(("bad", b"\xff"), ("none", None))),
+            Message(value=None),
+            Message(value=b""),
+            Message(value=b"\x01\x0b", headers=(("name with spaces", b"\x00"),)),
+            Message(value=b"fine"),
+        ],
+    )
+    eventually(lambda: "fine" in queue.bodies(WaitTimeSeconds=1))
+    for message in queue.receive():
+        queue.delete(message)
+
+
+def test_a_producer_s_key_is_the_group_of_a_fifo_queue(new_queue: NewQueue, address: str) -> None:
+    queue = new_queue(FifoQueue=True)
+    messages = [
+        Message(key=b"ab"[each % 2 : each % 2 + 1], value=b"%d" % each) for each in range(4)
+    ]
+    produce(address, queue.name, messages)
+    found = queue.receive(1) + queue.receive(1)
+    assert [message["Body"] for message in found] == ["0", "1"]
+    assert [message["Attributes"]["MessageGroupId"] for message in found] == ["a", "b"]
+    assert queue.receive() == []
+    queue.delete(found[1])
+    assert queue.bodies() == ["3"]
+
+
+def test_a_topic_becomes_a_queue_when_one_of_its_name_is_created(
+    new_queue: NewQueue, address: str, admin: AdminClient
+) -> None:
+    name = new_name("topic-and-queue")
+    admin.create_topics([NewTopic(name, 2)])[name].result(SECONDS_MAX)
+    produce(address, name, [Message(value=b"before")])
+    queue = new_queue(name)
+    produce(address, name, [Message(value=b"after")])
+    assert queue.drain(2) == ["before", "after"]
+
+
+def test_a_queue_s_topic_cannot_be_deleted_under_it(queue: Queue, admin: AdminClient) -> None:
+    with pytest.raises(KafkaException):
+        admin.delete_topics([queue.name])[queue.name].result(SECONDS_MAX)
+    queue.send("x")
+    assert queue.bodies() == ["x"]
+    queue.sqs.delete_queue(QueueUrl=queue.url)
+    eventually(lambda: queue.name not in admin.list_topics(timeout=SECONDS_MAX).topics)
+
+
+def test_a_queue_grows_with_the_partitions_of_its_topic(
+    queue: Queue, admin: AdminClient, address: str
+) -> None:
+    queue.send("0")
+    admin.create_partitions([NewPartitions(queue.name, 3)])[queue.name].result(SECONDS_MAX)
+    producer = Producer({"bootstrap.servers": address})
+    for partition in (1, 2):
+        producer.produce(queue.name, str(partition).encode(), partition=partition)
+    assert producer.flush(SECONDS_MAX) == 0
+    queue.send_all([str(each) for each in range(3, 10)])
+    assert sorted(queue.drain(10)) == [str(each) for each in range(10)]
+
+
+def test_the_log_of_deliveries_is_not_for_clients(queue: Queue, address: str) -> None:
+    queue.send("x")
+    queue.receive_one()
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "nosy"})
+    try:
+        consumer.assign([TopicPartition(f"__queue.{queue.name}", 0, 0)])
+        producer = Producer({"bootstrap.servers": address})
+        errors: list[object] = []
+        producer.produce(
+            f"__queue.{queue.name}", b"junk", on_delivery=lambda error, _: errors.append(error)
+        )
+        assert producer.flush(SECONDS_MAX) == 0
+        assert errors[0] is not None
+    finally:
+        consumer.close()

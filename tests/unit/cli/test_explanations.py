@@ -1,0 +1,50 @@
+"""Every refusal is explained in two sentences."""
+
+import re
+
+import pytest
+
+from duolog.cli.explanations import EXPLANATIONS, explain
+from duolog.cli.failures import ExitCode
+from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
+from duolog.wire.kafka.error_codes import ErrorCode
+from duolog.wire.sqs.errors import FAULTS
+
+TWO_SENTENCES = re.compile(r"[A-Z0-9\[].*[^.]\. [A-Z].*\.", re.DOTALL)
+
+
+@pytest.mark.parametrize("name", EXPLANATIONS)
+def test_what_is_explained_exists(name: str) -> None:
+    assert name in ErrorCode.__members__ or name in FAULTS or name.startswith("HTTP ")
+
+
+@pytest.mark.parametrize("name", [*ErrorCode.__members__, *FAULTS, "HTTP 404", "HTTP 503", "NEW"])
+@pytest.mark.parametrize("message", ["", "it cannot be.", "it cannot be"])
+def test_every_refusal_says_what_happened_and_what_to_do(name: str, message: str) -> None:
+    failure = explain(Refused(name, "topic 'orders'", message))
+    assert TWO_SENTENCES.fullmatch(str(failure))
+    assert failure.code in (
+        ExitCode.FAILED,
+        ExitCode.USAGE,
+        ExitCode.NOT_FOUND,
+        ExitCode.NOT_ALLOWED,
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (Unreachable(("::1", 9092), "did not answer"), ExitCode.UNREACHABLE),
+        (Garbled("what came is no answer"), ExitCode.FAILED),
+        (ClientError("something else happened"), ExitCode.FAILED),
+        (Refused("UNKNOWN_TOPIC_OR_PARTITION", "topic 'a'"), ExitCode.NOT_FOUND),
+        (Refused("QueueDoesNotExist", "queue 'a'"), ExitCode.NOT_FOUND),
+        (Refused("SignatureDoesNotMatch", "queue 'a'"), ExitCode.NOT_ALLOWED),
+        (Refused("NON_EMPTY_GROUP", "group 'a'"), ExitCode.NOT_ALLOWED),
+        (Refused("InvalidAttributeValue", "queue 'a'"), ExitCode.USAGE),
+    ],
+)
+def test_the_exit_code_tells_the_kind(error: ClientError, code: ExitCode) -> None:
+    failure = explain(error)
+    assert failure.code is code
+    assert TWO_SENTENCES.fullmatch(str(failure))

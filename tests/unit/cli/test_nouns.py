@@ -1,0 +1,81 @@
+"""Help is quick, whatever there is to help with."""
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from duolog.cli.main import app
+from duolog.cli.nouns import NOUNS
+
+HELP_CPU_SECONDS_MAX = 0.2
+VERBS = {
+    "topic": {"create", "ls", "info", "produce", "consume", "rm"},
+    "group": {"ls", "info", "reset"},
+    "queue": {
+        *("create", "ls", "info", "send", "receive", "peek"),
+        *("purge", "redrive", "replay", "rm"),
+    },
+}
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(app, arguments)
+
+
+def cpu_seconds(*arguments: str) -> float:
+    """Not the time on a clock, which is that of a busy machine."""
+    before = os.times()
+    subprocess.run([sys.executable, "-m", "duolog", *arguments], capture_output=True, check=True)
+    after = os.times()
+    return (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
+
+
+def test_help_takes_well_under_a_fifth_of_a_second() -> None:
+    assert min(cpu_seconds("--help") for _ in range(5)) < HELP_CPU_SECONDS_MAX
+
+
+def test_help_names_every_noun() -> None:
+    out = invoke("--help").stdout
+    for noun, text in NOUNS.items():
+        assert f"{noun:<8} {text}" in out
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_the_help_of_a_noun_names_its_verbs(noun: str) -> None:
+    out = invoke(noun, "--help").stdout
+    listed = out.partition("Commands:\n")[2].splitlines()
+    assert {line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "} == (
+        VERBS[noun]
+    )
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_a_noun_alone_shows_its_help(noun: str) -> None:
+    assert "Commands:" in invoke(noun).output
+
+
+@pytest.mark.parametrize(("noun", "verb"), [(noun, verb) for noun in VERBS for verb in VERBS[noun]])
+def test_every_command_can_print_json(noun: str, verb: str) -> None:
+    out = invoke(noun, verb, "--help").stdout
+    assert "-o, --output <table|json|jsonl>" in out
+
+
+@pytest.mark.parametrize(
+    ("noun", "verb"),
+    [("topic", "rm"), ("queue", "rm"), ("queue", "purge"), ("group", "reset")],
+)
+def test_every_command_that_destroys_can_be_rehearsed(noun: str, verb: str) -> None:
+    out = invoke(noun, verb, "--help").stdout
+    assert "--dry-run" in out
+    assert "--yes" in out
+
+
+@pytest.mark.parametrize("arguments", [("topic", "dance"), ("queue", "send"), ("group", "reset")])
+def test_a_wrong_command_line_is_a_usage_error(arguments: tuple[str, ...]) -> None:
+    assert invoke(*arguments).exit_code == 2
