@@ -63,18 +63,14 @@ class QueuePages:
 
     def _described(self, queue: Queue) -> dict[str, Any]:
         now_ms = self._queues.clock.now_ms()
-        oldest = [
-            sent_ms
-            for partition in queue.partitions
-            if (sent_ms := partition.delivery.oldest_sent_ms()) is not None
-        ]
+        oldest_ms = queue.oldest_sent_ms()
         return {
             **_summary(queue),
             "attributes": attribute_texts(queue.config),
             "tags": dict(queue.entry.tags),
             "created_ms": queue.entry.created_ms,
             "oldest_message_age_seconds": (
-                max(0.0, (now_ms - min(oldest)) / 1000) if oldest else None
+                None if oldest_ms is None else max(0.0, (now_ms - oldest_ms) / 1000)
             ),
         }
 

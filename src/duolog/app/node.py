@@ -22,6 +22,7 @@ from duolog.adapters.tcp import TcpListener, listen_tcp
 from duolog.admin_api.handler import AdminApi
 from duolog.app.data_directory import DataDirectory, Identity, StartRefused
 from duolog.app.gauges import register_gauges
+from duolog.app.queue_gauges import register_queue_gauges
 from duolog.app.ready_file import ready_file
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Catalog
@@ -113,6 +114,7 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
 
         housekeeping = Housekeeping(broker)
         register_gauges(metrics, broker, housekeeping, listener)
+        register_queue_gauges(metrics, queues)
         duties = asyncio.create_task(housekeeping.run())
         for task in (duties, broker.catalog.follower.task, queues.catalog.follower.task):
             assert task is not None

@@ -134,7 +134,7 @@ class Connection:
         except OSError as error:
             self._fail(Unreachable(self._endpoint, f"went away: {reason_of(error)}"))
         except MalformedMessage as error:
-            where = endpoint_text(self._endpoint)
+            where = f"the address {endpoint_text(self._endpoint)}"
             self._fail(Garbled(f"{where} answers with what is no Kafka response: {error}"))
 
     def _answered(self, frame: memoryview) -> None:

@@ -18,7 +18,7 @@ class Unreachable(ClientError):
     """Nobody answers, or the connection broke. Whether the last request was done is unknown."""
 
     def __init__(self, endpoint: Endpoint, reason: str) -> None:
-        super().__init__(f"{endpoint_text(endpoint)} {reason}")
+        super().__init__(f"the node at {endpoint_text(endpoint)} {reason}")
         self.endpoint = endpoint
 
 

@@ -100,7 +100,9 @@ class HttpClient:
                     raise Unreachable(self.endpoint, "closed the connection without an answer")
                 parser.feed(data)
         except httptools.HttpParserError as error:
-            raise Garbled(f"{self.host} answers with what is no HTTP: {error}") from None
+            raise Garbled(
+                f"the address {self.host} answers with what is no HTTP: {error}"
+            ) from None
         return parser
 
     def close(self) -> None:

@@ -111,7 +111,9 @@ class OperatorClient(HttpClient):
         try:
             return msgspec.json.decode(answer.body, type=shape)
         except msgspec.MsgspecError as problem:
-            raise Garbled(f"{self.host} answers with what is no admin API: {problem}") from None
+            raise Garbled(
+                f"the address {self.host} answers with what is no admin API: {problem}"
+            ) from None
 
 
 def _path(name: str) -> str:

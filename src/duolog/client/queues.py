@@ -88,4 +88,6 @@ class QueueClient(HttpClient):
         try:
             return msgspec.json.decode(body, type=shape)
         except msgspec.MsgspecError as problem:
-            raise Garbled(f"{self.host} answers with what is no SQS: {problem}") from None
+            raise Garbled(
+                f"the address {self.host} answers with what is no SQS: {problem}"
+            ) from None

@@ -33,7 +33,13 @@ class Exposition:
 
 
 def render_samples(samples: Iterable[Sample]) -> bytes:
-    """A detailed answer: series of the same name are put together, as the format demands."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Families(_families(samples)))
+    return generate_latest(registry)
+
+
+def _families(samples: Iterable[Sample]) -> list[Metric]:
+    """Series of the same name are put together, as the format demands."""
     families: dict[str, Metric] = {}
     for sample in samples:
         family = families.get(sample.name)
@@ -41,9 +47,7 @@ def render_samples(samples: Iterable[Sample]) -> bytes:
             kind = CounterMetricFamily if sample.counter else GaugeMetricFamily
             family = families[sample.name] = kind(sample.name, sample.doc)
         family.add_sample(sample.name, sample.labels, sample.value)
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families(list(families.values())))
-    return generate_latest(registry)
+    return list(families.values())
 
 
 class _Families(Collector):
@@ -72,6 +76,8 @@ class _NodeCollector(Collector):
             yield CounterMetricFamily(counter.name, counter.doc, counter.read())
         for gauge in metrics.gauges.values():
             yield GaugeMetricFamily(gauge.name, gauge.doc, gauge.read())
+        for samples in metrics.labelled:
+            yield from _families(samples())
 
     def _requests(self) -> Iterator[Metric]:
         count = CounterMetricFamily(

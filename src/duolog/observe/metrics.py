@@ -1,7 +1,7 @@
 """The node's metrics: plain counters that the hot path bumps, and callbacks for the rest.
 
 exposition.py turns them into Prometheus text when somebody asks. `/metrics` has a constant
-size; what is per topic or per group is asked for one name at a time, through `detail`.
+size; what is per topic, group or queue is asked for one name at a time, through `detail`.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ from duolog.observe.histogram import Histogram
 OPERATIONS_MAX = 1024
 """Most pairs of protocol and operation. They come from tables, so more means a leak of names."""
 
-Dimension = Literal["topic", "group"]
+Dimension = Literal["topic", "group", "queue"]
 
 
 class OperationStats:
@@ -52,7 +52,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One series of a detailed answer."""
+    """One series that has labels of its own."""
 
     name: str
     doc: str
@@ -63,7 +63,7 @@ class Sample:
 
 
 Detail = Callable[[str], Iterable[Sample] | None]
-"""The series of the topic or group of that name; None when there is no such one."""
+"""The series of the topic, group or queue of that name; None when there is no such one."""
 
 
 class Metrics:
@@ -73,6 +73,8 @@ class Metrics:
         self.operations: dict[tuple[str, str], OperationStats] = {}
         self.gauges: dict[str, Reading] = {}
         self.counters: dict[str, Reading] = {}
+        self.labelled: list[Callable[[], Iterable[Sample]]] = []
+        """Series with labels, of which there are always the same few."""
         self.details: dict[Dimension, Detail] = {}
 
     def request(self, protocol: str, operation: str) -> OperationStats:

@@ -1,8 +1,12 @@
-"""HTTP requests and answers, as a door sees them. adapters/http.py carries them."""
+"""HTTP requests and answers, as a door sees them, and as a push sends and gets them.
+
+adapters/http.py carries the former, adapters/http_client.py the latter.
+"""
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, Protocol
 
 
 @dataclass(slots=True)
@@ -87,3 +91,26 @@ Handler = Callable[[Request], Response | Deferred | Coroutine[Any, Any, Response
 
 The coroutine is cancelled when the client goes away before it is done.
 """
+
+
+class PushFailed(Exception):
+    """There was no answer. Its text says why, and names nothing of the URL but its host."""
+
+
+Allow = Callable[[str, IPv4Address | IPv6Address, int], bool]
+"""Whether a URL's host may be asked on the address that it was resolved to, and on the port."""
+
+
+class Poster(Protocol):
+    async def post(
+        self,
+        url: str,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+        *,
+        timeout_s: float,
+        allow: Allow,
+    ) -> int:
+        """The status of the answer; what it says beyond that, and where it redirects to, is
+        ignored. Raises PushFailed where there is none."""
+        ...

@@ -18,7 +18,7 @@ async def ending(error: BaseException) -> None:
     ("error", "code", "said"),
     [
         (Failure("It is so. Do this.", ExitCode.NOT_ALLOWED), 4, "It is so. Do this.\n"),
-        (Unreachable(("localhost", 1), "is away"), 5, "Localhost:1 is away. Check"),
+        (Unreachable(("localhost", 1), "is away"), 5, "The node at localhost:1 is away. Check"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )

@@ -5,6 +5,7 @@ Every read equals the model's.
 """
 
 import errno
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
@@ -158,13 +159,11 @@ class LogMachine(RuleBasedStateMachine):
                 result = plan.build()
                 self.log.swap(result)
         except PowerCut:
-            last = {key: offset for offset, (key, _) in self._records().items()}
-            self._reopen_after_crash(seed, kept=set(last.values()))
+            self._reopen_after_crash(seed, self._last_of_keys)
             return
         self.disk.cut_power_after(None)
         if plan is not None:
-            last = {key: offset for offset, (key, _) in self._records().items()}
-            self._accept_rewritten(set(last.values()), result.cleaned_offset)
+            self._accept_rewritten(self._last_of_keys, result.cleaned_offset)
 
     @rule(
         steps=st.none() | st.integers(0, 60),
@@ -185,15 +184,18 @@ class LogMachine(RuleBasedStateMachine):
             if plan is not None:
                 self.log.swap(plan.build())
         except PowerCut:
-            self._reopen_after_crash(seed, kept=set(wanted))
+            self._reopen_after_crash(seed, lambda: set(wanted))
             return
         self.disk.cut_power_after(None)
         if plan is not None:
-            self._accept_rewritten(set(wanted), self.log.durable_offset)
+            self._accept_rewritten(lambda: set(wanted), self.log.durable_offset)
 
-    def _accept_rewritten(self, kept: set[int], below_offset: int) -> None:
-        """Records may be gone, but none that is kept or not below, and none has changed."""
-        before = self._records()
+    def _last_of_keys(self) -> set[int]:
+        return set({key: offset for offset, (key, _) in self._records().items()}.values())
+
+    def _accept_rewritten(self, wanted: Callable[[], set[int]], below_offset: int) -> None:
+        """Records may be gone, but none that is wanted or not below, and none has changed."""
+        before, kept = self._records(), wanted()
         self.batches = [stored(data) for data in contents(self.log)]
         after = self._records()
         assert after.items() <= before.items()
@@ -229,8 +231,10 @@ class LogMachine(RuleBasedStateMachine):
     def crash(self, seed: int | None) -> None:
         self._reopen_after_crash(seed)
 
-    def _reopen_after_crash(self, seed: int | None, kept: set[int] | None = None) -> None:
-        """`kept`: what a rewriting that was under way may not have dropped."""
+    def _reopen_after_crash(
+        self, seed: int | None, wanted: Callable[[], set[int]] | None = None
+    ) -> None:
+        """`wanted`: what a rewriting that was under way may not have dropped."""
         durable_offset = self.log.durable_offset
         self.disk.crash(None if seed is None else Random(seed))
         self.log = log = open_log(self.disk, CONFIG, recovery_point=self.recovery_point)
@@ -239,10 +243,10 @@ class LogMachine(RuleBasedStateMachine):
         assert all(each.first_offset >= durable_offset for each in log.damaged)
         if damaged := self._damaged():
             log.truncate_to(max(damaged[0].first_offset, self.start_offset))
-        if kept is not None:
+        if wanted is not None:
             known = self._records()
             self.batches = [each for each in self.batches if each.next_offset <= log.end_offset]
-            self._accept_rewritten(kept, durable_offset)
+            self._accept_rewritten(wanted, durable_offset)
             assert self._records().items() <= known.items()
         else:
             found = [stored(data) for data in contents(log)]
@@ -268,7 +272,7 @@ class LogMachine(RuleBasedStateMachine):
 TestLogModel = LogMachine.TestCase
 # A failing history is readable as it is, while shrinking it takes minutes.
 TestLogModel.settings = settings(
-    max_examples=120,
+    max_examples=1500,
     stateful_step_count=30,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

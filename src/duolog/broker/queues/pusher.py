@@ -136,18 +136,18 @@ class Pusher:
 
     def _succeeded(self, received: Received) -> None:
         self._counts.succeeded += 1
-        self._queue.delete([received.receipt_handle], self._settled)
         if self._health.worked():
             log.info("a push endpoint works again", **self._names())
         self._resume()
+        self._queue.delete([received.receipt_handle], self._settled)
 
     def _failed(self, received: Received, failure: BaseException) -> None:
         self._counts.failed += 1
-        self._hide(received, back_off_ms(received.receive_count))
         if self._health.failed():
             log.warning("a push endpoint fails", **self._names(), error=str(failure))
         if self._health.is_failing:
             self._rest(self._health.pause_ms)
+        self._hide(received, back_off_ms(received.receive_count))
 
     def _hide(self, received: Received, ms: int) -> None:
         self._queue.change_visibility([(received.receipt_handle, ms)], self._settled)

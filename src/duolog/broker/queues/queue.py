@@ -71,6 +71,11 @@ class Queue:
             sum(each.delayed_count for each in machines),
         )
 
+    def oldest_sent_ms(self) -> int | None:
+        """About when the oldest message that is not done was sent; None if there is none."""
+        times = (partition.delivery.oldest_sent_ms() for partition in self.partitions)
+        return min((each for each in times if each is not None), default=None)
+
     @property
     def parked(self) -> int:
         return self._consuming.parked
