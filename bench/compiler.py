@@ -1,4 +1,4 @@
-"""Builds the two C load generators on the spot, with nothing but gcc."""
+"""Builds the C load generators on the spot, with nothing but gcc."""
 
 import subprocess
 from dataclasses import dataclass
@@ -12,16 +12,17 @@ _FLAGS = ("-O2", "-Wall", "-Wextra")
 @dataclass(frozen=True, slots=True)
 class Tools:
     load: Path
+    http_load: Path
     rdkafka_load: Path | None
     """None when librdkafka's header is not installed."""
 
 
 def build() -> Tools:
     BUILD.mkdir(exist_ok=True)
-    load = _compile("load")
+    load, http_load = _compile("load"), _compile("http_load")
     if not _has_header("librdkafka/rdkafka.h"):
-        return Tools(load, None)
-    return Tools(load, _compile("rdkafka_load", "-lrdkafka", "-lpthread"))
+        return Tools(load, http_load, None)
+    return Tools(load, http_load, _compile("rdkafka_load", "-lrdkafka", "-lpthread"))
 
 
 def _compile(name: str, *libraries: str) -> Path:

@@ -16,8 +16,8 @@ from typing import cast
 import httptools
 import uvloop
 
-_BODY = (
-    b'{"MD5OfMessageBody":"%b","MessageId":"00000000-0000-0000-0000-000000000000"}' % (b"0" * 32)
+_BODY = b'{"MD5OfMessageBody":"%b","MessageId":"00000000-0000-0000-0000-000000000000"}' % (
+    b"0" * 32
 )
 ANSWER = (
     b"HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
@@ -61,8 +61,9 @@ async def serve(ready_file: Path) -> None:
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     server = await loop.create_server(Answerer, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
+    # Under the name that a node's ready file has for its queues' address.
     staged = ready_file.with_suffix(".new")
-    staged.write_text(json.dumps({"http": f"{host}:{port}"}))
+    staged.write_text(json.dumps({"sqs": f"{host}:{port}"}))
     staged.rename(ready_file)
     await stop.wait()
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from tests.fakes.broker import start_broker
 from tests.fakes.disk import FakeDisk
 from tests.fakes.group_shell import SetClock
+from tests.fakes.poster import FakePoster
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.broker import Broker
@@ -60,6 +61,7 @@ class QueueHouse:
         self.disk = disk or FakeDisk()
         self.settings = Settings.load({"sqs.deleted.queue.seconds": "0", **(settings or {})})
         self.failures: list[OSError] = []
+        self.poster = FakePoster()
         self._ids = count(1)
         self._path = path
         self.store: SqliteStore = self.run(SqliteStore.open(path, self.clock))
@@ -75,11 +77,15 @@ class QueueHouse:
         async def turns() -> None:
             for _ in range(TURNS):
                 await asyncio.sleep(0)
-            while self.queues.opening_count:
+            while self.queues.opening_count or self._is_pushing:
                 # The metadata store works on a thread of its own.
                 await asyncio.sleep(0)
 
         self.run(turns())
+
+    @property
+    def _is_pushing(self) -> bool:
+        return self.queues.pushing.in_progress > len(self.poster.under_way)
 
     def advance(self, ms: int) -> None:
         self.clock.at_ms += ms
@@ -101,7 +107,7 @@ class QueueHouse:
             self.store, new_id=self._new_id, region=REGION, account=ACCOUNT, hold_ms=0
         )
         key = await establish_receipt_key(self.store, lambda size: bytes(size))
-        self.queues = Queues(self.broker, self.store, catalog, receipt_key=key)
+        self.queues = Queues(self.broker, self.store, catalog, self.poster, receipt_key=key)
         await self.queues.start()
 
     def crash(self, random: Random | None = None) -> None:
@@ -201,5 +207,3 @@ class QueueHouse:
 
 def bodies(received: Sequence[Received]) -> list[str]:
     return [each.message.body for each in received]
-
-

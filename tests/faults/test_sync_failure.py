@@ -71,7 +71,8 @@ def test_a_failed_write_is_refused_and_leaves_no_trace(tmp_path: Path) -> None:
             else:
                 # Longer than a partition refuses writes after one has failed.
                 time.sleep(0.2)
-    assert codes == [0, 0, STORAGE_ERROR, 0, 0]
+    # Which of them it is depends on the calls that write: strace counts each kind by itself.
+    assert sorted(codes) == [0, 0, 0, 0, STORAGE_ERROR]
     assert read_from(node, 0) == (0, list(range(stored)))
     node.wrapper = []
     node.restart()

@@ -62,7 +62,9 @@ class Queue:
         """`FifoQueue=True` gives a name that ends accordingly."""
         if name is None:
             name = new_name() + (".fifo" if attributes.get("FifoQueue") else "")
-        texts = {name.replace("duolog_", "duolog:"): _text(each) for name, each in attributes.items()}
+        texts = {
+            name.replace("duolog_", "duolog:"): _text(each) for name, each in attributes.items()
+        }
         return cls(sqs, sqs.create_queue(QueueName=name, Attributes=texts)["QueueUrl"])
 
     @property

@@ -3,11 +3,13 @@
 import resource
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.harness.node import Node
-from tests.harness.process import descriptor_count
+from tests.harness.process import descriptor_count, resident_bytes
 from tests.harness.requests import REQUESTS, TOPIC
+from tests.harness.sqs import Queue, client
 from tests.harness.wire import Wire
 
 from duolog.wire.kafka.apis import ApiKey
@@ -21,6 +23,7 @@ SETTINGS = {
 }
 LATENCY_SECONDS_MAX = 0.1
 SETTLE_SECONDS_MAX = 5.0
+MEMORY_GROWTH_BYTES_MAX = 150 << 20
 SPARE_DESCRIPTORS = 8
 """Segments and the metadata's files may be open for a moment; a leak would be larger."""
 
@@ -62,3 +65,31 @@ def check_latency(node: Node) -> None:
             assert wire.produce_values("plain", [b"well"]) >= 0
             took.append(time.monotonic() - started)
     assert sorted(took)[len(took) // 2] < LATENCY_SECONDS_MAX, took
+
+
+@pytest.fixture(scope="session")
+def sqs(node: Node) -> Any:
+    return client(node.sqs)
+
+
+@pytest.fixture
+def queue(sqs: Any) -> Queue:
+    return Queue.create(sqs)
+
+
+@pytest.fixture
+def queues_stay_well(node: Node, sqs: Any) -> Iterator[None]:
+    """Whatever a test does: messages go through queues as before, and memory is not lost."""
+    before = resident_bytes(node.pid)
+    well = Queue.create(sqs, "well")
+    yield
+    took: list[float] = []
+    for _ in range(7):
+        started = time.monotonic()
+        well.send("well")
+        (message,) = well.receive()
+        well.delete(message)
+        took.append(time.monotonic() - started)
+    assert sorted(took)[len(took) // 2] < LATENCY_SECONDS_MAX, took
+    assert well.counts() == (0, 0, 0)
+    assert resident_bytes(node.pid) - before < MEMORY_GROWTH_BYTES_MAX

@@ -9,22 +9,20 @@ import asyncio
 from collections import deque
 from typing import cast
 
-from duolog.adapters.http_pool import HttpPool
-from duolog.adapters.http_reader import Parsed, Phase, RequestReader
+from duolog.adapters.http_pool import NEVER, HttpPool, Phase
+from duolog.adapters.http_reader import Parsed, RequestReader
 from duolog.adapters.http_response import CONTINUE, encode, refusal
 from duolog.ports.http import Deferred, Request, Response
 
 WRITE_BYTES_MAX = 256 * 1024
 """Unread answers from which on no further request of the connection is handled."""
 
-_NEVER = float("inf")
-
 
 class HttpConnection(asyncio.Protocol):
     def __init__(self, pool: HttpPool, loop: asyncio.AbstractEventLoop) -> None:
         self._pool = pool
         self._loop = loop
-        self.deadline = _NEVER
+        self.deadline = NEVER
         self._queue: deque[Parsed] = deque()
         self._waiting: asyncio.Task[Response] | Deferred | None = None
         """The answer to the request that is being handled, when its handler has to wait."""
@@ -77,7 +75,7 @@ class HttpConnection(asyncio.Protocol):
                 if self._finished:
                     self._finish()
             else:
-                self.deadline = _NEVER
+                self.deadline = NEVER
                 self._charge(len(self._waiting_request[0].body))
         else:
             self._handle(parsed, phase)
@@ -124,6 +122,10 @@ class HttpConnection(asyncio.Protocol):
     @property
     def _is_busy(self) -> bool:
         return self._waiting is not None or bool(self._queue)
+
+    @property
+    def _is_held_up(self) -> bool:
+        return self._reading_paused or self._writing_paused
 
     def _charge(self, count: int) -> None:
         self._charged_bytes += count
@@ -181,10 +183,7 @@ class HttpConnection(asyncio.Protocol):
         if isinstance(response, Deferred) and response.response is not None:
             response = response.response
         if isinstance(response, Response):
-            pool = self._pool
-            if keep_alive and not pool.closing and item.method != "HEAD":
-                return encode(response, pool.date_header)
-            return self._encode(response, keep_alive, item.method == "HEAD")
+            return self._encode(response, keep_alive, item.method)
         self._waiting_request = (item, keep_alive)
         if isinstance(response, Deferred):
             self._waiting = response
@@ -209,17 +208,19 @@ class HttpConnection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         request, keep_alive = self._waiting_request
-        if request.body:
-            self._charge(-len(request.body))
-        answer = self._encode(response, keep_alive, request.method == "HEAD")
+        self._charge(-len(request.body))
+        answer = self._encode(response, keep_alive, request.method)
         if self._queue and not self._finished:
             # Later in this turn: the next handler must not run inside whoever completes a
             # Deferred, and its answer can leave in the same write.
             self._late_answer = answer
             self._loop.call_soon(self._go_on)
-        else:
-            self._transport.write(answer)
+            return
+        self._transport.write(answer)
+        if self._finished or self._is_held_up or self._reader.phase != "idle":
             self._settle()
+        else:
+            self.deadline = self._pool.idle_deadline
 
     def _go_on(self) -> None:
         if not self._transport.is_closing():
@@ -232,12 +233,14 @@ class HttpConnection(asyncio.Protocol):
         )
         return refusal(500, "The server failed to handle this request.")
 
-    def _encode(self, response: Response, keep_alive: bool, is_head: bool = False) -> bytes:
+    def _encode(self, response: Response, keep_alive: bool, method: str = "") -> bytes:
         pool = self._pool
-        if pool.closing or not keep_alive:
-            keep_alive = False
-            self._finished = True
-        return encode(response, pool.date_header, keep_alive=keep_alive, is_head=is_head)
+        if keep_alive and not pool.closing and method != "HEAD":
+            return encode(response, pool.date_header)
+        self._finished = pool.closing or not keep_alive
+        return encode(
+            response, pool.date_header, keep_alive=not self._finished, is_head=method == "HEAD"
+        )
 
     def _settle(self) -> None:
         """Close, pause or go on reading, and set the deadline, as the state now asks."""
@@ -284,17 +287,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.close()
 
     def _arm(self) -> None:
-        phase = self._reader.phase
-        limits = self._pool.limits
-        if phase == "idle":
-            wait = _NEVER if self._is_busy else limits.idle_seconds_max
-        elif phase == "head":
-            wait = limits.head_seconds_max
-        elif phase == "body":
-            wait = limits.body_seconds_max
-        else:
-            wait = _NEVER
-        self.deadline = self._pool.now + wait
+        self.deadline = self._pool.deadline(self._reader.phase, is_busy=self._is_busy)
 
 
 def _peer_of(transport: asyncio.BaseTransport) -> str:

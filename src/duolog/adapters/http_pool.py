@@ -3,9 +3,15 @@
 import asyncio
 from dataclasses import dataclass
 from email.utils import formatdate
-from typing import Protocol
+from typing import Literal, Protocol
 
 from duolog.ports.http import Handler
+
+NEVER = float("inf")
+
+Phase = Literal["idle", "head", "body", "deaf"]
+"""What of a request is being received. On a deaf connection nothing more: one was refused, or
+the client is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,20 @@ class HttpPool:
         for member in list(self.members):
             if member.deadline <= now:
                 member.expired()
+
+    def deadline(self, phase: Phase, *, is_busy: bool) -> float:
+        """Until when a connection may be in this phase; a request that is handled may take any
+        time."""
+        limits = self.limits
+        match phase:
+            case "idle":
+                return NEVER if is_busy else self.idle_deadline
+            case "head":
+                return self.now + limits.head_seconds_max
+            case "body":
+                return self.now + limits.body_seconds_max
+            case "deaf":
+                return NEVER
 
     def join(self, member: Member) -> None:
         self.members.add(member)

@@ -3,16 +3,11 @@
 httptools finds the structure; the bounds are here.
 """
 
-from typing import Literal
-
 import httptools
 
-from duolog.adapters.http_pool import HttpLimits
+from duolog.adapters.http_pool import HttpLimits, Phase
 from duolog.adapters.http_response import refusal
 from duolog.ports.http import Request, Response
-
-Phase = Literal["idle", "head", "body", "deaf"]
-"""What is being received. A deaf reader takes nothing more: it refused, or the client is done."""
 
 Parsed = tuple[Request | Response, bool]
 """A request, or a refusal to be sent in its turn; and whether the connection goes on after."""

@@ -17,6 +17,7 @@ import uvloop
 from duolog.adapters.clock import SystemClock
 from duolog.adapters.disk import LocalDisk
 from duolog.adapters.http import HttpServer, serve_http
+from duolog.adapters.http_client import HttpPoster
 from duolog.adapters.sqlite import SqliteStore
 from duolog.adapters.tcp import TcpListener, listen_tcp
 from duolog.admin_api.handler import AdminApi
@@ -188,6 +189,8 @@ async def _start_broker(
     broker.groups = GroupCoordinator(
         clock, TopicOffsetStore(broker, group_settings), group_settings
     )
+    poster = HttpPoster()
+    cleanup.callback(poster.close)
     queues = Queues(
         broker,
         store,
@@ -198,6 +201,7 @@ async def _start_broker(
             account=settings.text("sqs.account.id"),
             hold_ms=settings.integer("sqs.deleted.queue.seconds") * 1000,
         ),
+        poster,
         receipt_key=await establish_receipt_key(store, secrets.token_bytes),
     )
     try:

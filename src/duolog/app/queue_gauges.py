@@ -17,7 +17,13 @@ def register_queue_gauges(metrics: Metrics, queues: Queues) -> None:
         "Receives that wait for a message.",
         lambda: sum(queue.parked for queue in queues.all()),
     )
+    metrics.gauge(
+        "duolog_pushes_in_progress",
+        "Messages that are being pushed.",
+        lambda: queues.pushing.in_progress,
+    )
     metrics.labelled.append(partial(_totals, queues))
+    metrics.labelled.append(partial(_pushes, queues))
     metrics.detail("queue", partial(_of_queue, queues))
 
 
@@ -29,6 +35,18 @@ def _totals(queues: Queues) -> Iterator[Sample]:
             _MESSAGES,
             {"state": state},
             sum(each[index] for each in counts),
+        )
+
+
+def _pushes(queues: Queues) -> Iterator[Sample]:
+    counts = queues.pushing.counts
+    for outcome, count in (("success", counts.succeeded), ("failure", counts.failed)):
+        yield Sample(
+            "duolog_pushes_total",
+            "Pushes to the endpoints of queues, by outcome.",
+            {"outcome": outcome},
+            count,
+            counter=True,
         )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import attrgetter
 
 from duolog.broker.catalog import Catalog, Topic
 from duolog.broker.flusher import Flusher
@@ -29,6 +30,9 @@ from duolog.ports.disk import Disk
 PARTITIONS_MAX = 100_000
 FREE_BYTES_MIN = 1024 * 1024
 """Below this no topic is made: its files could not be."""
+
+_bytes_in = attrgetter("bytes_in")
+_bytes_out = attrgetter("bytes_out")
 
 log = get_logger("broker")
 
@@ -62,6 +66,8 @@ class Broker:
         """Where clients reach this node; known once the listener is bound."""
         self.routes: dict[tuple[str | bytes, int], Partition] = {}
         """Each partition twice: by its topic's name, and by the bytes of its topic's id."""
+        self._partitions: dict[Partition, None] = {}
+        """Each once. What is asked of all of them now and then has to be cheap."""
         self._deleted_bytes_in = 0
         self._deleted_bytes_out = 0
         self.flusher = Flusher(disk, clock, metrics.fsync, self._storage_failed)
@@ -74,7 +80,8 @@ class Broker:
         self.groups: GroupCoordinator
         self._on_storage_failure = on_storage_failure
         self._partitions_max = partitions_max
-        self._failed = False
+        self.has_failed = False
+        """Whether the disk did; nothing is written down any more."""
         self._removals: set[asyncio.Future[None]] = set()
         catalog.subscribe(self)
         catalog.check_room = self.check_room
@@ -94,11 +101,13 @@ class Broker:
     @property
     def bytes_in(self) -> int:
         """Bytes of batches appended since the start, to topics that are gone as well."""
-        return self._deleted_bytes_in + sum(each.bytes_in for each in self.partitions())
+        present: int = sum(map(_bytes_in, self._partitions))
+        return self._deleted_bytes_in + present
 
     @property
     def bytes_out(self) -> int:
-        return self._deleted_bytes_out + sum(each.bytes_out for each in self.partitions())
+        present: int = sum(map(_bytes_out, self._partitions))
+        return self._deleted_bytes_out + present
 
     def check_room(self, partitions: int) -> None:
         """Refuse partitions that this node could not hold, before anybody counts on them."""
@@ -112,11 +121,11 @@ class Broker:
             raise PolicyViolation("the disk of this node is full")
 
     def partitions(self) -> Iterator[Partition]:
-        return (partition for (key, _), partition in self.routes.items() if isinstance(key, str))
+        return iter(self._partitions)
 
     @property
     def partition_count(self) -> int:
-        return len(self.routes) // 2
+        return len(self._partitions)
 
     async def start(self) -> None:
         """Open every partition of the catalog and finish what a crash left undone."""
@@ -162,7 +171,7 @@ class Broker:
         doomed = []
         for index in range(topic.partitions):
             partition = self.routes.pop((topic.name, index))
-            del self.routes[topic.id.bytes, index]
+            del self.routes[topic.id.bytes, index], self._partitions[partition]
             self.flusher.forget(partition)
             self._deleted_bytes_in += partition.bytes_in
             self._deleted_bytes_out += partition.bytes_out
@@ -188,6 +197,7 @@ class Broker:
         for partition in opened:
             self.routes[topic.name, partition.index] = partition
             self.routes[topic.id.bytes, partition.index] = partition
+            self._partitions[partition] = None
 
     def _remove_tree_later(self, path: str) -> None:
         """Off the event loop, and nobody waits: what is left by a stop goes at the next start."""
@@ -197,7 +207,7 @@ class Broker:
 
     def _storage_failed(self, error: OSError) -> None:
         """A sync failed: nothing in this directory can be trusted to be durable any more."""
-        self._failed = True
+        self.has_failed = True
         log.critical("storage failed, the data directory is fenced", error=str(error))
         failure = StorageFailed(f"the disk failed: {error.strerror or error}")
         # What was written may be there after a restart. An idempotent client that is told that
@@ -210,7 +220,7 @@ class Broker:
     async def stop(self) -> None:
         """Make everything durable and close the logs. Doors have stopped already."""
         await self.catalog.stop()
-        if self._failed:
+        if self.has_failed:
             return
         for partition in self.partitions():
             if partition.log.durable_offset < partition.log.end_offset:

@@ -1,17 +1,20 @@
-"""What a node does beside serving: checkpoints, retention, compaction, scrubbing.
+"""What a node does beside serving: checkpoints, retention, compaction, thinning, scrubbing.
 
-Each duty is one loop over the partitions. Heavy work on immutable files is offloaded; what
-changes a log happens here, on the event loop, where its owner is.
+Each duty is one loop over the partitions that need it; passing over the others costs next to
+nothing. Heavy work on immutable files is offloaded; what changes a log happens here, on the
+event loop, where its owner is.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
 from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
+from duolog.log.rewriting import Rewritten
 from duolog.log.segment import Segment
+from duolog.log.thinning import KeptRanges
 from duolog.model.errors import StorageFailed
 from duolog.observe.logs import get_logger
 
@@ -22,7 +25,13 @@ CHECKPOINT_LOOK_SECONDS = 1.0
 SNAPSHOTS_PER_CHECKPOINT_MAX = 64
 """Keeps a checkpoint short; the rest take their turn at the next one."""
 
+PARTITIONS_AT_ONCE = 500
+"""Looked at before others are served, while none of them needs anything."""
+
 T = TypeVar("T")
+
+Thinnable = tuple[Partition, KeptRanges, int]
+"""A partition, which of its offsets are still wanted, and below which offset that is known."""
 
 log = get_logger("housekeeping")
 
@@ -32,6 +41,8 @@ class Housekeeping:
         self._broker = broker
         self.quarantined = sum(len(each.log.damaged) for each in broker.partitions())
         """Batches set aside because they are damaged, over all partitions."""
+        self.thinning: Callable[[], Iterable[Thinnable]] = tuple
+        """Partitions that may be thinned. Read one by one, and others are served in between."""
         self._removals: set[asyncio.Task[None]] = set()
         self._checkpoint_bytes_in = 0
         self._checkpoint_ms = 0
@@ -45,11 +56,11 @@ class Housekeeping:
             self._checkpoint_after_ms = settings.integer("log.checkpoint.interval.ms")
             looked_s = min(self._checkpoint_after_ms / 1000, CHECKPOINT_LOOK_SECONDS)
             duties.create_task(_every(looked_s, self.checkpoint_if_due))
-            for name, duty in (
-                ("log.retention.check.interval.ms", self.expire),
-                ("log.cleaner.interval.ms", self.compact),
-            ):
-                duties.create_task(_every(settings.integer(name) / 1000, duty))
+            expired_s = settings.integer("log.retention.check.interval.ms") / 1000
+            duties.create_task(_every(expired_s, self.expire))
+            cleaned_s = settings.integer("log.cleaner.interval.ms") / 1000
+            # One after the other: what both write of a segment has the same name.
+            duties.create_task(_every(cleaned_s, self.compact, self.thin))
             duties.create_task(self._scrub())
 
     async def checkpoint_if_due(self) -> None:
@@ -66,26 +77,33 @@ class Housekeeping:
     async def checkpoint(self) -> None:
         """Bound what the next start must scan, whatever the durability of the topics."""
         broker = self._broker
-        now_ms = broker.clock.now_ms()
         snapshots = SNAPSHOTS_PER_CHECKPOINT_MAX
-        async for partition in self._each_partition():
+        changed: dict[Partition, int | None] = {}
+        async for partition in self._each_partition(_unsettled):
             log_ = partition.log
-            if log_.durable_offset < log_.end_offset:
+            end_offset = log_.end_offset
+            if log_.durable_offset < end_offset:
                 broker.flusher.request(partition)
-            log_.checkpoint(now_ms)
+            log_.checkpoint()
             if partition.wants_snapshot and snapshots:
                 write = partition.take_snapshot()
                 if write is not None:
                     snapshots -= 1
                     await self._offload(partition, write)
-        await broker.storage.write_points(tuple(broker.partitions()))
+            is_settled = log_.durable_offset >= end_offset and not partition.wants_snapshot
+            changed[partition] = end_offset if is_settled else None
+        await broker.storage.update_points(filter(self._is_live, changed))
+        for partition, settled_offset in changed.items():
+            if settled_offset is not None:
+                partition.log.settled_offset = settled_offset
 
     async def expire(self) -> None:
         broker = self._broker
         now_ms = broker.clock.now_ms()
         producers_before_ms = now_ms - broker.settings.integer("producer.id.expiration.ms")
-        async for partition in self._each_partition():
+        async for partition in self._each_partition(_all):
             partition.expire_producers(producers_before_ms)
+            partition.log.roll_if_aged(now_ms)
             removed = partition.log.expire(now_ms, partition.high_watermark)
             if removed:
                 log.info(
@@ -98,24 +116,46 @@ class Housekeeping:
                 self._unlink_later(partition, removed)
 
     async def compact(self) -> None:
-        broker = self._broker
-        async for partition in self._each_partition():
-            if not partition.topic.config.cleanup_compact:
+        async for partition in self._each_partition(_compacted):
+            plan = partition.log.plan_compaction(self._broker.clock.now_ms())
+            if plan is not None:
+                await self._rewrite(partition, plan.build, "log compacted")
+
+    async def thin(self) -> None:
+        """Let one old message not hold everything behind it."""
+        for partition, kept_ranges, below_offset in self.thinning():
+            if len(partition.log.segments) == 1 or not self._is_live(partition):
                 continue
-            plan = partition.log.plan_compaction(broker.clock.now_ms())
+            plan = partition.log.plan_thinning(kept_ranges, below_offset=below_offset)
             if plan is None:
-                continue
-            result = await self._offload(partition, plan.build, lengthy=True)
-            if result is None:
-                continue
-            try:
-                removed = partition.log.swap(result)
-            except StorageFailed:
-                if partition.log.failure is not None:
-                    broker.flusher.give_up(partition.log.failure)
-                raise
+                await asyncio.sleep(0)
+            else:
+                # What was done when it was planned may be replayed meanwhile.
+                still_holds = partial(plan.holds, kept_ranges)
+                await self._rewrite(partition, plan.build, "log thinned", still_holds)
+
+    async def _rewrite(
+        self,
+        partition: Partition,
+        build: Callable[[], Rewritten],
+        event: str,
+        still_holds: Callable[[], bool] = lambda: True,
+    ) -> None:
+        result = await self._offload(partition, build, lengthy=True)
+        if result is None:
+            return
+        if not still_holds():
+            partition.log.discard(result)
+            return
+        try:
+            removed = partition.log.swap(result)
+        except StorageFailed:
+            if partition.log.failure is not None:
+                self._broker.flusher.give_up(partition.log.failure)
+            raise
+        if removed:
             log.info(
-                "log compacted",
+                event,
                 topic=partition.topic.name,
                 partition=partition.index,
                 bytes_before=result.bytes_before,
@@ -123,19 +163,25 @@ class Housekeeping:
             )
             self._unlink_later(partition, removed)
 
-    async def _each_partition(self) -> AsyncIterator[Partition]:
-        """Every partition that is there when its turn comes. Others are served in between."""
-        for partition in tuple(self._broker.partitions()):
+    async def _each_partition(
+        self, select: Callable[[Sequence[Partition]], Iterable[Partition]]
+    ) -> AsyncIterator[Partition]:
+        """Every selected partition that is there when its turn comes. Others are served in
+        between."""
+        partitions = tuple(self._broker.partitions())
+        for first in range(0, len(partitions), PARTITIONS_AT_ONCE):
             await asyncio.sleep(0)
-            if self._is_live(partition):
-                yield partition
+            for partition in select(partitions[first : first + PARTITIONS_AT_ONCE]):
+                await asyncio.sleep(0)
+                if self._is_live(partition):
+                    yield partition
 
     async def _scrub(self) -> None:
         """Read every sealed segment now and then, slowly, to find damage before a client does."""
         settings = self._broker.settings
         bytes_per_second = settings.integer("log.scrub.bytes.per.second")
         while bytes_per_second:
-            async for partition in self._each_partition():
+            async for partition in self._each_partition(_with_sealed):
                 for segment in tuple(partition.log.segments[:-1]):
                     if segment.deleted or not self._is_live(partition):
                         continue
@@ -194,11 +240,28 @@ class Housekeeping:
         loop.call_later(partition.topic.config.file_delete_delay_ms / 1000, start)
 
 
-async def _every(seconds: float, duty: Callable[[], Awaitable[None]]) -> None:
+def _all(partitions: Sequence[Partition]) -> Iterable[Partition]:
+    return partitions
+
+
+def _unsettled(partitions: Sequence[Partition]) -> Iterable[Partition]:
+    return [each for each in partitions if not each.log.is_settled]
+
+
+def _compacted(partitions: Sequence[Partition]) -> Iterable[Partition]:
+    return [each for each in partitions if each.topic.config.cleanup_compact]
+
+
+def _with_sealed(partitions: Sequence[Partition]) -> Iterable[Partition]:
+    return [each for each in partitions if len(each.log.segments) > 1]
+
+
+async def _every(seconds: float, *duties: Callable[[], Awaitable[None]]) -> None:
     while True:
         await asyncio.sleep(seconds)
-        try:
-            await duty()
-        except (OSError, StorageFailed) as error:
-            # A full disk, mostly. No promise depends on a duty: it is tried again.
-            log.error("duty failed", duty=duty.__name__, error=str(error))
+        for duty in duties:
+            try:
+                await duty()
+            except (OSError, StorageFailed) as error:
+                # A full disk, mostly. No promise depends on a duty: it is tried again.
+                log.error("duty failed", duty=duty.__name__, error=str(error))

@@ -9,12 +9,12 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 import msgspec
 
 from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
+from duolog.broker.waiting import FutureWaiter, Reader, Waiter
 from duolog.core.producers import ProducerTable
 from duolog.log.log import Log
 from duolog.log.reader import LogSlice
@@ -53,33 +53,6 @@ RETRY_AFTER_MS = 100
 
 _BATCH_LENGTH, _ATTRIBUTES, _LAST_OFFSET_DELTA, _MAX_TIMESTAMP, _PRODUCER_ID = 1, 5, 6, 8, 9
 """Places in a BatchHeader: what every batch is asked for is found faster by place than by name."""
-
-
-class Waiter(Protocol):
-    """Somebody who waits until the partition's high watermark has reached an offset."""
-
-    def settle(self, failure: Refusal | None) -> None: ...
-
-
-class Reader(Protocol):
-    """Somebody who wants to know that there is more to read."""
-
-    def advanced(self) -> None: ...
-
-
-class _FutureWaiter:
-    __slots__ = ("_future",)
-
-    def __init__(self, future: asyncio.Future[None]) -> None:
-        self._future = future
-
-    def settle(self, failure: Refusal | None) -> None:
-        if self._future.done():
-            return
-        if failure is None:
-            self._future.set_result(None)
-        else:
-            self._future.set_exception(failure)
 
 
 class Partition:
@@ -293,7 +266,7 @@ class Partition:
         self.write_staged(now_ms)
         if self.high_watermark < end_offset:
             committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self.wait_committed(end_offset, _FutureWaiter(committed))
+            self.wait_committed(end_offset, FutureWaiter(committed))
             await committed
         return base_offset
 

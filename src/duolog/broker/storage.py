@@ -3,16 +3,23 @@
 <topic>-<partition>/           the log, and an empty file named after the topic's id
 <topic>-<partition>.….deleted/ a partition on its way out
 <topic>-<partition>.….stray/   a partition that the catalog does not know
-recovery-points                up to where each log was durable at the last checkpoint
+recovery-points                up to where each log was durable at some checkpoint
+recovery-points.recent         the same of those that have changed since
 """
 
 import uuid
 from collections.abc import Iterable
+from functools import partial
 
 from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
 from duolog.broker.partition import Partition
-from duolog.log.checkpoint import RecoveryPoints, read_checkpoint, write_checkpoint
+from duolog.log.checkpoint import (
+    RecoveryPoints,
+    read_checkpoint,
+    write_checkpoint,
+    write_recent,
+)
 from duolog.log.log import Log
 from duolog.observe.logs import get_logger
 from duolog.ports.clock import Clock
@@ -22,6 +29,9 @@ TOPIC_ID_PREFIX = "topic-id."
 DELETED_SUFFIX = ".deleted"
 STRAY_SUFFIX = ".stray"
 ROOT = ""
+
+RECENT_POINTS_MIN = 1_000
+"""The points of all partitions are written when so many, and a quarter of all, have changed."""
 
 log = get_logger("storage")
 
@@ -40,29 +50,31 @@ class Storage:
         self._decompressed_bytes_max = decompressed_bytes_max
         self._points: RecoveryPoints = {}
         """By the topic's id: a point never vouches for a topic of the same name."""
+        self._recent: RecoveryPoints = {}
+        """Those that were changed since all were written."""
         self._root_changed = False
 
     def load(self) -> None:
-        self._points = read_checkpoint(self._disk)
+        self._points, self._recent = read_checkpoint(self._disk)
 
     def open(self, topic: Topic, index: int, leader_epoch: int) -> Partition:
         """Open or make a partition. DataMissing when it should hold records and is not there."""
         path = directory_of(topic.name, index)
-        marker = TOPIC_ID_PREFIX + str(topic.id)
-        names = self._disk.list_names(path)
-        if marker not in names:
-            if names:
+        topic_id = str(topic.id)
+        marker = f"{path}/{TOPIC_ID_PREFIX}{topic_id}"
+        recovery_point = self._points.get((topic_id, index), 0)
+        if not self._disk.exists(marker):
+            if self._disk.list_names(path):
                 # A namesake that was deleted while this node was not there to see it.
                 self._set_aside(path)
-            elif self._points.get((str(topic.id), index), 0) > 0:
+            elif recovery_point > 0:
                 raise DataMissing(
                     f"partition {index} of topic '{topic.name}' had durable records, and its"
                     f" directory {path} is missing"
                 )
             self._disk.make_directory(path)
             self._root_changed = True
-            self._disk.open(f"{path}/{marker}", create=True).close()
-        recovery_point = self._points.get((str(topic.id), index), 0)
+            self._disk.open(marker, create=True).close()
         opened = Log.open(
             self._disk,
             path,
@@ -84,6 +96,8 @@ class Storage:
 
     def remove(self, partition: Partition) -> str:
         """Take the partition's directory out of the way; the caller clears it up later."""
+        for points in (self._points, self._recent):
+            points.pop(_place_of(partition), None)
         return self._set_aside(directory_of(partition.topic.name, partition.index))
 
     def leftovers(self, known: Iterable[Partition]) -> list[str]:
@@ -115,19 +129,45 @@ class Storage:
 
     async def write_points(self, partitions: Iterable[Partition]) -> None:
         """Note up to where each log is durable, so that the next start scans only the rest."""
-        points = {
-            (str(partition.topic.id), partition.index): partition.log.durable_offset
-            for partition in partitions
-        }
-        if points != self._points:
-            await self._disk.offload(lambda: write_checkpoint(self._disk, points))
-            self._points = points
+        points = _points_of(partitions)
+        if self._recent or points != self._points:
+            await self._write_all(points)
+
+    async def update_points(self, changed: Iterable[Partition]) -> None:
+        """As `write_points`, for those of all partitions that may have changed.
+
+        While they are few, only they are written: most of many partitions are idle.
+        """
+        points = _points_of(changed)
+        known = self._points
+        if all(known.get(place) == offset for place, offset in points.items()):
+            return
+        recent = self._recent | points
+        if len(recent) > max(RECENT_POINTS_MIN, len(known) // 4):
+            await self._write_all(known | points)
+        else:
+            await self._disk.offload(partial(write_recent, self._disk, recent))
+            known.update(points)
+            self._recent = recent
+
+    async def _write_all(self, points: RecoveryPoints) -> None:
+        await self._disk.offload(partial(write_checkpoint, self._disk, points))
+        self._points = points
+        self._recent = {}
 
     def _set_aside(self, path: str, suffix: str = DELETED_SUFFIX) -> str:
         aside = f"{path}.{uuid.uuid4().hex}{suffix}"
         self._disk.rename(path, aside)
         self._root_changed = True
         return aside
+
+
+def _place_of(partition: Partition) -> tuple[str, int]:
+    return str(partition.topic.id), partition.index
+
+
+def _points_of(partitions: Iterable[Partition]) -> RecoveryPoints:
+    return {_place_of(partition): partition.log.durable_offset for partition in partitions}
 
 
 def directory_of(topic: str, index: int) -> str:

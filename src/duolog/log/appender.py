@@ -122,6 +122,7 @@ class Appender:
 
         Returns its base offset and the next one.
         """
+        assert not self._staged
         base_offset = self.end_offset
         end_offset = base_offset + header[6] + 1
         active = self._active

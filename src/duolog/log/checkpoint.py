@@ -1,6 +1,8 @@
 """How far each log of a data directory was durable when it was last written down.
 
-Recovery scans a log only from there on, so a missing or damaged file costs time, not data.
+Recovery scans a log only from there on, so a missing, old or damaged file costs time, not
+data. All logs are in one file, and those that changed since in another, which is small where
+most logs are idle.
 """
 
 import msgspec
@@ -9,17 +11,39 @@ from duolog.log.checked_file import read_checked, write_checked
 from duolog.ports.disk import Disk
 
 RECOVERY_POINTS_FILE = "recovery-points"
+RECENT_POINTS_FILE = "recovery-points.recent"
 
 RecoveryPoints = dict[tuple[str, int], int]
 """Topic and partition → an offset below which everything was durable."""
 
 
-def write_checkpoint(disk: Disk, points: RecoveryPoints, path: str = RECOVERY_POINTS_FILE) -> None:
-    rows = [(topic, partition, offset) for (topic, partition), offset in sorted(points.items())]
+def write_checkpoint(disk: Disk, points: RecoveryPoints) -> None:
+    """Durable when it returns."""
+    _write(disk, RECOVERY_POINTS_FILE, points)
+    # One that comes back after a crash is older, and true as well.
+    disk.remove(RECENT_POINTS_FILE)
+
+
+def write_recent(disk: Disk, points: RecoveryPoints) -> None:
+    """All that were changed since `write_checkpoint`. Durable when it returns."""
+    _write(disk, RECENT_POINTS_FILE, points)
+
+
+def read_checkpoint(disk: Disk) -> tuple[RecoveryPoints, RecoveryPoints]:
+    """All points, and those that were changed since all were written."""
+    recent = _read(disk, RECENT_POINTS_FILE)
+    if not recent and disk.exists(RECENT_POINTS_FILE):
+        # A log may have been cut since all were written: what is older alone proves nothing.
+        return {}, {}
+    return _read(disk, RECOVERY_POINTS_FILE) | recent, recent
+
+
+def _write(disk: Disk, path: str, points: RecoveryPoints) -> None:
+    rows = [(topic, partition, offset) for (topic, partition), offset in points.items()]
     write_checked(disk, path, msgspec.json.encode(rows))
 
 
-def read_checkpoint(disk: Disk, path: str = RECOVERY_POINTS_FILE) -> RecoveryPoints:
+def _read(disk: Disk, path: str) -> RecoveryPoints:
     body = read_checked(disk, path)
     if body is None:
         return {}

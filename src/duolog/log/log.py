@@ -30,9 +30,11 @@ TimestampSearch = Callable[[], tuple[int, int] | None]
 """Work that may be offloaded: it has its own list of the segments, which meanwhile may expire.
 Gives the offset and the timestamp of a record, None when there is none; raises OSError."""
 
+_UNSETTLED = -1
+
 
 class Log(Cleaner):
-    __slots__ = ("_snapshots", "recovery")
+    __slots__ = ("_snapshots", "recovery", "settled_offset")
 
     def __init__(
         self,
@@ -46,6 +48,8 @@ class Log(Cleaner):
         super().__init__(disk, path, config, recovered, recovery_point=recovery_point)
         self.recovery = recovered.report
         self._snapshots = SnapshotStore(disk, path)
+        self.settled_offset = _UNSETTLED
+        """Where the log ended when a checkpoint of its owner left nothing to do."""
 
     @classmethod
     def open(
@@ -113,6 +117,11 @@ class Log(Cleaner):
     def max_timestamp_search(self) -> TimestampSearch:
         """Finds the latest record; the first of them if there are several."""
         return partial(timestamps.find_max_timestamp, tuple(self.segments), self.start_offset)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing was appended or cut since."""
+        return self.settled_offset == self.end_offset
 
     def checkpoint(self) -> None:
         """Save what a restart would have to find out again. Needs no sync: it is verifiable."""
@@ -218,6 +227,7 @@ class Log(Cleaner):
     def _restart_at(self, segment: Segment) -> None:
         """Go on at the end of the segment, which is the last one now."""
         self._cuts += 1
+        self.settled_offset = _UNSETTLED
         self.end_offset = self.staged_end_offset = segment.end_offset
         self.durable_offset = min(self.durable_offset, self.end_offset)
         self._sync_limit = min(self._sync_limit, self.end_offset)

@@ -14,8 +14,9 @@ from duolog.config.topic import TopicConfig
 from duolog.log.checked_file import parent_of
 from duolog.log.epochs import EpochHistory, read_epochs, write_epochs
 from duolog.log.file_names import LOG_SUFFIX, SEGMENT_SUFFIXES, offset_name, parse_name
-from duolog.log.marks import Marks, read_marks, write_marks
+from duolog.log.marks import MARKS_FILE, Marks, read_marks, write_marks
 from duolog.log.quarantine import (
+    QUARANTINE_FILE,
     DamagedRange,
     merge_ranges,
     read_quarantine,
@@ -75,10 +76,13 @@ class Recovery:
             self._disk.make_directory(self._directory)
             self._disk.directory(parent_of(self._directory)).sync()
         names = settle_leftovers(self._disk, self._directory, names)
-        marks = read_marks(self._disk, self._directory)
+        # Most logs have no more than their segments, and there may be thousands of logs.
+        marks = read_marks(self._disk, self._directory) if MARKS_FILE in names else Marks()
         if marks.rescan_offset is not None:
             self._scan_from = min(self._scan_from, marks.rescan_offset)
-        known_damage = read_quarantine(self._disk, self._directory)
+        known_damage: list[DamagedRange] = []
+        if QUARANTINE_FILE in names:
+            known_damage = read_quarantine(self._disk, self._directory)
         self._start_offset = marks.start_offset
         segments = self._open_segments(names, known_damage, now_ms)
         self._cut_lost_end(segments, now_ms)
@@ -86,7 +90,7 @@ class Recovery:
         self._settle_damage(segments, known_damage)
         epochs = self._settle_epochs(segments)
         end_offset = segments[-1].end_offset
-        if SnapshotStore(self._disk, self._directory).remove_above(end_offset):
+        if SnapshotStore(self._disk, self._directory).remove_above(end_offset, names):
             self._disk.directory(self._directory).sync()
         durable_offset = min(self._scan_from, end_offset)
         if durable_offset < self._scan_from:
@@ -107,15 +111,17 @@ class Recovery:
                 self._disk.remove(f"{self._directory}/{offset_name(base)}{suffix}")
         segments: list[Segment] = []
         for base, following in zip_longest(bases, bases[1:]):
-            path = f"{self._directory}/{offset_name(base)}{LOG_SUFFIX}"
             segment = Segment(
                 self._disk,
                 self._directory,
                 base,
                 end_offset=base if following is None else following,
-                size=self._disk.open(path).size(),
+                size=0,
                 index_interval_bytes=self._interval_bytes,
             )
+            segment.size = segment.file.size()
+            if following is not None or segment.size == 0:
+                segment.release()
             segment.set_damage([found for found in known_damage if found.segment_base == base])
             if following is None or following > max(self._scan_from, self._start_offset):
                 self._recover_segment(segment, is_last=following is None, now_ms=now_ms)

@@ -4,6 +4,8 @@ Files are `<offset 20 digits>.<kind>`. Nothing here touches the log's own state,
 one may be offloaded.
 """
 
+from collections.abc import Iterable
+
 from duolog.log.checked_file import read_checked, write_checked
 from duolog.log.file_names import SEGMENT_SUFFIXES, offset_name, parse_name
 from duolog.ports.disk import Disk
@@ -33,10 +35,13 @@ class SnapshotStore:
                     return offset, data
         return None
 
-    def remove_above(self, offset: int) -> bool:
-        """Remove what was derived from records that are gone; whether there was any."""
+    def remove_above(self, offset: int, names: Iterable[str] | None = None) -> bool:
+        """Remove what was derived from records that are gone; whether there was any.
+
+        `names` are those in the directory, if the caller knows them already.
+        """
         removed = False
-        for name in self._disk.list_names(self._directory):
+        for name in self._disk.list_names(self._directory) if names is None else names:
             parsed = parse_name(name)
             if parsed and parsed[0] > offset and parsed[1][1:].isidentifier():
                 if parsed[1] in SEGMENT_SUFFIXES:

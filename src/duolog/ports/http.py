@@ -28,7 +28,7 @@ class HeaderLines(bytes):
 
 
 def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> HeaderLines:
-    lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+    lines = b"\r\n".join((*map(b": ".join, headers), b""))
     # A line break that came in with a value would let a client write headers, or an answer.
     count = len(headers)
     assert lines.count(b"\n") == lines.count(b"\r") == count, "a header holds a line break"

@@ -20,7 +20,9 @@ def test_a_queue_and_its_messages_are_objects(resource: Any) -> None:
     assert queue.attributes["VisibilityTimeout"] == "60"
     author = {"author": {"DataType": "String", "StringValue": "me"}}
     sent = queue.send_message(MessageBody="one", MessageAttributes=author)
-    queue.send_messages(Entries=[{"Id": str(each), "MessageBody": f"two {each}"} for each in range(3)])
+    queue.send_messages(
+        Entries=[{"Id": str(each), "MessageBody": f"two {each}"} for each in range(3)]
+    )
     messages = queue.receive_messages(MaxNumberOfMessages=10, MessageAttributeNames=["All"])
     assert [message.body for message in messages] == ["one", "two 0", "two 1", "two 2"]
     assert messages[0].message_id == sent["MessageId"]

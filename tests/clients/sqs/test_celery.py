@@ -70,7 +70,9 @@ def test_a_task_is_tried_again_until_it_succeeds(workers: list[Any]) -> None:
     celery_app.succeed_at_last.delay()
     known = wait_for("succeed_at_last", 3)
     assert [each["attempt"] for each in known] == [0, 1, 2]
-    assert all(later["at"] - sooner["at"] > 0.9 for sooner, later in zip(known, known[1:], strict=False))
+    assert all(
+        later["at"] - sooner["at"] > 0.9 for sooner, later in zip(known, known[1:], strict=False)
+    )
 
 
 def test_tasks_wait_for_their_time(workers: list[Any]) -> None:

@@ -51,9 +51,7 @@ def produce(address: str, topic: str, partition: int, texts: list[str]) -> None:
 def test_three_queues_and_a_consumer_group_each_see_every_message(
     modern_sqs: Any, address: str, source: str
 ) -> None:
-    queues = [
-        Queue.create(modern_sqs, **{"duolog:SourceTopic": source}) for _ in range(QUEUES)
-    ]
+    queues = [Queue.create(modern_sqs, **{"duolog:SourceTopic": source}) for _ in range(QUEUES)]
     ledger = DeliveryLedger()
     members = [confluent.Member(address, new_name("group"), source, ledger)]
     members.append(confluent.Member(address, members[0].group, source, ledger))

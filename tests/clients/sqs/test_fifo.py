@@ -14,7 +14,9 @@ def queue(new_queue: NewQueue) -> Queue:
     return new_queue(FifoQueue=True)
 
 
-def send(queue: Queue, body: str, group: str, deduplication_id: str | None = None) -> dict[str, str]:
+def send(
+    queue: Queue, body: str, group: str, deduplication_id: str | None = None
+) -> dict[str, str]:
     return queue.send(
         body, MessageGroupId=group, MessageDeduplicationId=deduplication_id or f"{group}-{body}"
     )
@@ -95,7 +97,12 @@ def test_a_receipt_does_not_outlive_its_visibility(queue: Queue) -> None:
 
 def test_a_batch_keeps_its_order_and_finds_its_own_duplicates(queue: Queue) -> None:
     entries = [
-        {"Id": str(index), "MessageBody": body, "MessageGroupId": "g", "MessageDeduplicationId": body}
+        {
+            "Id": str(index),
+            "MessageBody": body,
+            "MessageGroupId": "g",
+            "MessageDeduplicationId": body,
+        }
         for index, body in enumerate(["a", "b", "a", "c"])
     ]
     done = queue.sqs.send_message_batch(QueueUrl=queue.url, Entries=entries)["Successful"]

@@ -19,7 +19,9 @@ ATTRIBUTES = {
     "price": {"DataType": "Number", "StringValue": "-12.50"},
     "picture": {"DataType": "Binary.png", "BinaryValue": bytes(range(256))},
 }
-TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a9"}}
+TRACE = {
+    "AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a9"}
+}
 
 
 def md5(text: str) -> str:
@@ -71,7 +73,9 @@ def test_only_attributes_that_were_asked_for_come(queue: Queue) -> None:
         )
         assert "Attributes" not in message
         chosen = message.get("MessageAttributes", {})
-        assert message.get("MD5OfMessageAttributes") == (md5_of_attributes(chosen) if chosen else None)
+        assert message.get("MD5OfMessageAttributes") == (
+            md5_of_attributes(chosen) if chosen else None
+        )
         return set(chosen)
 
     assert names() == set()

@@ -80,9 +80,7 @@ def test_boto3_s_paginator_finds_every_queue(sqs: Any) -> None:
     prefix = new_name("paged")
     urls = [Queue.create(sqs, f"{prefix}-{each}").url for each in range(5)]
     paginator = sqs.get_paginator("list_queues")
-    pages = list(
-        paginator.paginate(QueueNamePrefix=prefix, PaginationConfig={"PageSize": 2})
-    )
+    pages = list(paginator.paginate(QueueNamePrefix=prefix, PaginationConfig={"PageSize": 2}))
     assert [len(page["QueueUrls"]) for page in pages] == [2, 2, 1]
     assert [url for page in pages for url in page["QueueUrls"]] == urls
 

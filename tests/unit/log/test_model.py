@@ -272,7 +272,7 @@ class LogMachine(RuleBasedStateMachine):
 TestLogModel = LogMachine.TestCase
 # A failing history is readable as it is, while shrinking it takes minutes.
 TestLogModel.settings = settings(
-    max_examples=1500,
+    max_examples=120,
     stateful_step_count=30,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

@@ -1,11 +1,20 @@
 """Snapshots and recovery points: small files that prove themselves."""
 
+from collections.abc import Callable
 from contextlib import suppress
 
+import pytest
 from tests.fakes.disk import FakeDisk, PowerCut
-from tests.unit.log.workbench import NOW_MS, PATH, fill, open_log, sync
+from tests.unit.log.workbench import PATH, fill, open_log, sync
 
-from duolog.log.checkpoint import read_checkpoint, write_checkpoint
+from duolog.log.checkpoint import (
+    RECENT_POINTS_FILE,
+    RECOVERY_POINTS_FILE,
+    RecoveryPoints,
+    read_checkpoint,
+    write_checkpoint,
+    write_recent,
+)
 
 
 def test_the_latest_snapshot_at_or_below_an_offset_is_found() -> None:
@@ -68,43 +77,46 @@ def test_recovery_points_survive_a_crash() -> None:
     points = {("orders", 0): 5, ("orders", 1): 0, ("a.b-c", 12): 1 << 40}
     write_checkpoint(disk, points)
     disk.crash()
-    assert read_checkpoint(disk) == points
+    assert read_checkpoint(disk) == (points, {})
 
 
-def test_missing_or_damaged_recovery_points_read_as_none() -> None:
+def test_recent_recovery_points_go_before_older_ones() -> None:
     disk = FakeDisk()
-    assert read_checkpoint(disk) == {}
+    write_checkpoint(disk, {("orders", 0): 5, ("orders", 1): 6})
+    write_recent(disk, {("orders", 0): 7, ("other", 0): 1})
+    disk.crash()
+    points, recent = read_checkpoint(disk)
+    assert points == {("orders", 0): 7, ("orders", 1): 6, ("other", 0): 1}
+    assert recent == {("orders", 0): 7, ("other", 0): 1}
+    write_checkpoint(disk, points)
+    assert read_checkpoint(disk) == (points, {})
+
+
+@pytest.mark.parametrize("path", [RECOVERY_POINTS_FILE, RECENT_POINTS_FILE])
+def test_missing_or_damaged_recovery_points_read_as_none(path: str) -> None:
+    disk = FakeDisk()
+    assert read_checkpoint(disk) == ({}, {})
     write_checkpoint(disk, {("orders", 0): 5})
-    disk.flip_bit("recovery-points", 30)
-    assert read_checkpoint(disk) == {}
+    if path == RECENT_POINTS_FILE:
+        write_recent(disk, {("orders", 0): 4})
+    disk.flip_bit(path, 30)
+    assert read_checkpoint(disk) == ({}, {})
 
 
-def test_a_crash_at_any_step_leaves_the_old_or_the_new_recovery_points() -> None:
+@pytest.mark.parametrize("write", [write_checkpoint, write_recent])
+def test_a_crash_at_any_step_leaves_the_old_or_the_new_recovery_points(
+    write: Callable[[FakeDisk, RecoveryPoints], None],
+) -> None:
     old, new = {("orders", 0): 5}, {("orders", 0): 9}
     found = []
     for steps in range(10):
         disk = FakeDisk()
-        write_checkpoint(disk, old)
+        write(disk, old)
         disk.cut_power_after(steps)
         with suppress(PowerCut):
-            write_checkpoint(disk, new)
+            write(disk, new)
         disk.crash()
-        found.append(read_checkpoint(disk))
+        found.append(read_checkpoint(disk)[0])
     assert found == [old] * found.count(old) + [new] * found.count(new)
     assert found.count(old) > 2
     assert found.count(new) > 2
-
-
-def test_no_snapshot_survives_records_that_are_gone_without_a_trace() -> None:
-    disk = FakeDisk()
-    log = open_log(disk)
-    stored = fill(log, 3)
-    sync(log)
-    log.write_snapshot("producers", 2, b"two")
-    log.write_snapshot("producers", 3, b"three")
-    log.close(NOW_MS)
-    disk.overwrite(log.segments[0].path, b"".join(stored[:2]))
-    log = open_log(disk, recovery_point=3)
-    assert (log.end_offset, log.recovery.scanned_bytes) == (2, 0)
-    fill(log, 1)
-    assert log.latest_snapshot("producers", 99) == (2, b"two")

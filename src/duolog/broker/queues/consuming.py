@@ -158,10 +158,13 @@ class Consuming:
         # What is delivered at most once is not held: it is gone already.
         held = partition.delivery.held(offset)
         count = 1 if held is None else held.receive_count
+        received_ms = now_ms if held is None else held.received_ms
         message = from_record(record)
         return Received(
             message.origin or partition.ids.of(offset),
-            self._queue.receipts.encode(index, offset, count, partition.data.leader_epoch),
+            self._queue.receipts.encode(
+                index, offset, count, partition.data.leader_epoch, received_ms
+            ),
             message,
             count,
             now_ms if held is None else held.first_received_ms,

@@ -55,10 +55,8 @@ class Pusher:
         self._counts = counts
         self._visibility_ms_min = visibility_ms_min
         self._health = EndpointHealth()
-        self._asked = 0
-        """How many messages the queue is being asked for; their slots are taken."""
-        self._held = 0
-        """Messages that were received and are not settled yet, each with a slot."""
+        self._taken = 0
+        """Slots of messages that are asked for, pushed, or not settled yet."""
         self._pushes: set[asyncio.Task[int]] = set()
         self._pause: asyncio.TimerHandle | None = None
         self._is_stopped = False
@@ -78,40 +76,47 @@ class Pusher:
 
     def look(self) -> None:
         """Something is ready, or there is room for more: push what can be."""
-        if self._is_stopped or self._asked or self._pause is not None:
-            return
-        config = self._queue.config
-        room = self._health.allowed(config.push_concurrency) - self._held
-        if room <= 0 or not self._queue.counts().ready:
-            return
-        self._asked = self._slots.take(room, self.look)
-        if self._asked:
-            self._queue.receive(
-                count=self._asked,
-                wait_ms=0,
-                visibility_ms=max(
-                    config.visibility_timeout_seconds * 1000, self._visibility_ms_min
-                ),
-                attempt=None,
-                done=self._received,
-            )
+        while not self._is_stopped and self._pause is None:
+            room = self._health.allowed(self._queue.config.push_concurrency) - self._taken
+            if room <= 0 or not self._queue.counts().ready:
+                return
+            # One receive may have several messages of a group, whose order is lost when they
+            # are pushed at once. Of several receives each has another group.
+            wanted = 1 if self._queue.config.fifo else room
+            taken = self._slots.take(wanted, self.look)
+            if not taken or not self._ask(taken):
+                return
 
-    def _received(self, result: list[Received] | Refusal) -> None:
-        asked, self._asked = self._asked, 0
+    def _ask(self, count: int) -> bool:
+        """Receive so many messages, whose slots are taken; False if there are none after all."""
+        config = self._queue.config
+        before = self._taken
+        self._taken += count
+        self._queue.receive(
+            count=count,
+            wait_ms=0,
+            visibility_ms=max(config.visibility_timeout_seconds * 1000, self._visibility_ms_min),
+            attempt=None,
+            done=partial(self._received, count),
+        )
+        return self._taken > before
+
+    def _received(self, asked: int, result: list[Received] | Refusal) -> None:
         if isinstance(result, Refusal):
             self._rest(REFUSED_PAUSE_MS)
-            self._slots.give_back(asked)
+            self._give_back(asked)
             return
-        self._held += len(result)
         for received in result:
             push = asyncio.ensure_future(self._push(received))
             self._pushes.add(push)
             push.add_done_callback(partial(self._ended, received))
             if self._is_stopped:
                 push.cancel()
-        self._slots.give_back(asked - len(result))
-        if result:
-            asyncio.get_running_loop().call_soon(self.look)
+        self._give_back(asked - len(result))
+
+    def _give_back(self, count: int) -> None:
+        self._taken -= count
+        self._slots.give_back(count)
 
     async def _push(self, received: Received) -> int:
         headers = push_headers(self._queue.entry.name, received)
@@ -154,8 +159,7 @@ class Pusher:
 
     def _settled(self, result: list[Refusal | None] | Refusal) -> None:
         """What could not be settled is hidden no longer than its visibility says."""
-        self._held -= 1
-        self._slots.give_back(1)
+        self._give_back(1)
         self.look()
 
     def _rest(self, ms: int) -> None:

@@ -12,6 +12,7 @@ from duolog.broker.broker import Broker
 from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
 from duolog.broker.queues.commits import committed, settle_future
 from duolog.broker.queues.move_tasks import MoveTasks
+from duolog.broker.queues.push import Pushing
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.registry import QueueRegistry
@@ -28,15 +29,24 @@ from duolog.model.queue_errors import (
     PurgeQueueInProgress,
     QueueDeletedRecently,
 )
+from duolog.ports.http import Poster
 from duolog.ports.metastore import MetaStore
 
 
 class Queues(QueueRegistry):
     def __init__(
-        self, broker: Broker, store: MetaStore, catalog: QueueCatalog, *, receipt_key: bytes
+        self,
+        broker: Broker,
+        store: MetaStore,
+        catalog: QueueCatalog,
+        poster: Poster,
+        *,
+        receipt_key: bytes,
     ) -> None:
         super().__init__(broker, catalog, receipt_key)
         self.move_tasks = MoveTasks(self, store, self.clock.now_ms)
+        self.pushing = Pushing(self, poster, broker.settings)
+        catalog.subscribe(self.pushing)
         self._removing: set[str] = set()
         self._growing: set[str] = set()
         catalog.check_servable = self._check_servable
@@ -51,8 +61,10 @@ class Queues(QueueRegistry):
             await self._remove(entry)
         await self._forget_deleted()
         await self.move_tasks.resume()
+        self.pushing.start()
 
     async def halt(self) -> None:
+        await self.pushing.stop()
         await self.move_tasks.stop()
         await super().halt()
 
@@ -215,6 +227,7 @@ class Queues(QueueRegistry):
         await self.catalog.edit_tags(name, edit)
 
     def _check_servable(self, entry: QueueEntry) -> None:
+        self.pushing.check(entry, self.catalog.queues.get(entry.name))
         source = entry.config.source_topic
         if source is not None and source not in self.broker.catalog.topics:
             raise InvalidAttributeValue(

@@ -1,8 +1,9 @@
 """Receipt handles: which delivery of which message a consumer speaks of.
 
-A handle names the queue's creation, the partition, the offset, the leader's epoch and how
-often the message had been delivered, so a stale one never settles a newer delivery. It is
-sealed with the cluster's own key: nobody can make one for a message that was not received.
+A handle names the queue's creation, the partition, the offset, the leader's epoch, how often
+the message had been delivered and when, so a stale one never settles a newer delivery: not
+even one after a replay, which counts from the beginning again. It is sealed with the cluster's
+own key: nobody can make one for a message that was not received.
 """
 
 import binascii
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from duolog.model.queue_errors import ReceiptHandleIsInvalid
 
-_BODY = Struct(">HQII")
+_BODY = Struct(">HQIIQ")
 _SEAL_BYTES = 8
 _HANDLE_CHARS = (_BODY.size + _SEAL_BYTES + 2) // 3 * 4
 
@@ -24,6 +25,7 @@ class Receipt(NamedTuple):
     offset: int
     receive_count: int
     epoch: int
+    received_ms: int
 
 
 class Receipts:
@@ -32,8 +34,10 @@ class Receipts:
     def __init__(self, key: bytes, queue_id: uuid.UUID) -> None:
         self._sealer = blake2b(queue_id.bytes, key=key, digest_size=_SEAL_BYTES)
 
-    def encode(self, partition: int, offset: int, receive_count: int, epoch: int) -> str:
-        body = _BODY.pack(partition, offset, receive_count, epoch)
+    def encode(
+        self, partition: int, offset: int, receive_count: int, epoch: int, received_ms: int
+    ) -> str:
+        body = _BODY.pack(partition, offset, receive_count, epoch, received_ms)
         return urlsafe_b64encode(body + self._seal(body)).decode()
 
     def decode(self, handle: str) -> Receipt:

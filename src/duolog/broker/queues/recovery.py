@@ -36,8 +36,18 @@ def rules_of(config: QueueConfig) -> DeliveryRules:
     )
 
 
-def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
-    """Find out what has become of the partition's messages."""
+def open_state(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
+    """Find out what has become of the partition's messages, all of which are durable."""
+    changes = recover(partition, config, now_ms)
+    journal = partition.journal
+    if journal is not None and changes:
+        journal.partition.log.write_snapshot(
+            SNAPSHOT, journal.end_offset, partition.delivery.snapshot()
+        )
+
+
+def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> int:
+    """Find out what has become of the messages; how many changes had to be read for it."""
     data, journal = partition.data, partition.journal
     delivery, from_offset = _load_snapshot(config, data, journal)
     partition.delivery = delivery
@@ -53,9 +63,8 @@ def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None
         delivery.apply(Trimmed(data.log.start_offset))
     if config.fifo:
         _recall_deduplication(partition, config, now_ms)
-    if journal is not None and changes:
-        journal.partition.log.write_snapshot(SNAPSHOT, journal.end_offset, delivery.snapshot())
     delivery.tick(now_ms)
+    return changes
 
 
 def _load_snapshot(

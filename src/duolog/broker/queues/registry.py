@@ -18,7 +18,7 @@ from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receipts import Receipts
-from duolog.broker.queues.recovery import recover, rules_of
+from duolog.broker.queues.recovery import open_state, recover, rules_of
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.timekeeper import Timekeeper
 from duolog.broker.queues.topics import journal_overrides
@@ -56,12 +56,21 @@ class QueueRegistry:
     async def stop(self) -> None:
         """Doors have stopped already."""
         await self.halt()
-        for queue in self._queues.values():
-            for partition in queue.partitions:
-                if partition.journal is not None:
-                    self._upkeep.snapshot(partition)
-        await self._upkeep.stop()
+        self._turn.flush()
+        if not self.broker.has_failed:
+            await self._save()
         await self.catalog.stop()
+
+    async def _save(self) -> None:
+        """Snapshots, so that the next start has nothing to find out."""
+        changed = [each for each in self._of if self._upkeep.has_changed(each)]
+        for partition in changed:
+            assert partition.journal is not None
+            self.broker.flusher.request(partition.journal.partition)
+        await self.broker.flusher.drain()
+        for partition in changed:
+            self._upkeep.snapshot(partition)
+        await self._upkeep.stop()
 
     async def halt(self) -> None:
         """Nothing happens by itself any more."""
@@ -158,7 +167,7 @@ class QueueRegistry:
         )
         if (queue_state_topic(queue.entry.name), index) in self.broker.routes:
             self._attach_journal(queue.state, partition)
-        recover(partition, queue.config, self.clock.now_ms())
+        open_state(partition, queue.config, self.clock.now_ms())
         queue.partitions.append(partition)
         queue.state.has_journals = all(each.journal is not None for each in queue.partitions)
         self._of[partition] = queue
@@ -173,6 +182,8 @@ class QueueRegistry:
 
     def _recall(self, queue: QueueState, partition: QueuePartition) -> None:
         """What was decided could not be written down, so it is found out again."""
+        # A snapshot that waits to be written knows of it, too.
+        self._upkeep.forget(partition)
         try:
             recover(partition, queue.config, self.clock.now_ms())
         except OSError as error:

@@ -7,6 +7,7 @@ from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState
 from duolog.broker.queues.receipts import Receipt
 from duolog.core.queues.changes import Deleted, VisibilityChanged
+from duolog.core.queues.held import Held
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import (
     InvalidParameterValue,
@@ -65,15 +66,13 @@ class Settling:
         """Whether the receipt is for the latest delivery. Settling twice is no mistake."""
         held = partition.delivery.held(receipt.offset)
         if self._queue.config.fifo:
-            if held is not None and (
-                not held.is_in_flight or held.receive_count != receipt.receive_count
-            ):
+            if held is not None and not (held.is_in_flight and _is_latest(held, receipt)):
                 raise InvalidParameterValue(
                     "Value for parameter ReceiptHandle is invalid."
                     " Reason: The receipt handle has expired."
                 )
             return held is not None
-        return held is not None and held.receive_count == receipt.receive_count
+        return held is not None and _is_latest(held, receipt)
 
     def change_visibility(
         self,
@@ -115,7 +114,7 @@ class Settling:
                 "Value for parameter ReceiptHandle is invalid. Reason: Message does not exist"
                 " or is not available for visibility timeout change."
             )
-        if not held.is_in_flight or held.receive_count != receipt.receive_count:
+        if not held.is_in_flight or not _is_latest(held, receipt):
             raise MessageNotInflight("The message is not hidden by this delivery any more.")
         if deadline_ms > held.received_ms + VISIBILITY_MS_MAX:
             raise InvalidParameterValue(
@@ -127,3 +126,8 @@ class Settling:
         if receipt.partition >= len(self._queue.partitions):
             raise ReceiptHandleIsInvalid("The input receipt handle is not a valid receipt handle.")
         return receipt, self._queue.partitions[receipt.partition]
+
+
+def _is_latest(held: Held, receipt: Receipt) -> bool:
+    """Whether the receipt is for the latest delivery."""
+    return held.receive_count == receipt.receive_count and held.received_ms == receipt.received_ms

@@ -38,6 +38,13 @@ class Upkeep:
         self._lows: dict[QueuePartition, list[tuple[int, int]]] = {}
         """When which offset was the lowest undone one, where deleted messages are retained."""
 
+    def has_changed(self, partition: QueuePartition) -> bool:
+        """Whether a restart would have to find out what it could be told."""
+        journal = partition.journal
+        return journal is not None and bool(
+            journal.bytes_written or partition.enqueued_since_snapshot
+        )
+
     def wants_snapshot(self, partition: QueuePartition) -> bool:
         journal = partition.journal
         if partition in self._pending:

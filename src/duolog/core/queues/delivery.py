@@ -20,6 +20,8 @@ from duolog.core.queues.ungrouped import Ungrouped
 
 
 class Delivery(Transitions):
+    """Delivery state of one partition of a queue."""
+
     __slots__ = ("_sent",)
 
     def __init__(self, rules: DeliveryRules, end_offset: int = 0) -> None:

@@ -2,8 +2,6 @@
 
 The oldest message goes first, of whatever group, but those of noisy groups only after all
 others: one tenant with a large backlog does not keep the rest waiting (SQS: fair queues).
-Which groups are noisy is not in a snapshot. What is in flight shows it again after a restart,
-and recent processing time within the minute.
 """
 
 from array import array
@@ -170,6 +168,7 @@ class FairGroups(Lanes[FairLane]):
         image.has_groups = True
         image.fresh_grouped = to_column(self._fresh.to_array())
         image.delayed_groups = sorted(self._delayed_groups.items())
+        self._noise.save(image, (self._lanes[group] for group in image.lane_groups))
 
     def load(self, image: Image, held: Mapping[int, Held]) -> None:
         super().load(image, held)
@@ -178,10 +177,7 @@ class FairGroups(Lanes[FairLane]):
         for group in self._ungrouped.returned.values():
             if group is not None:
                 self._lane(group).returned += 1
-        for lane in self._lanes.values():
-            # Whether anything was sent lately is not known: it is believed at first.
-            lane.sent_ms = image.now_ms
-            self._noise.recognise(lane, image.now_ms)
+        self._noise.load(image, (self._lanes[group] for group in image.lane_groups))
 
     def _make(self, group: bytes) -> FairLane:
         return FairLane(group)

@@ -37,6 +37,9 @@ class Image(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     lane_lengths: bytes = b""
     lane_offsets: bytes = b""
     lane_sent_ms: bytes = b""
+    fairness: bytes = b""
+    """Processing time of the queue, and of each lane after whether it is noisy and when
+    something was last sent to it."""
     held_offsets: bytes = b""
     held_deadlines_ms: bytes = b""
     held_counts: bytes = b""

@@ -5,6 +5,11 @@ processing time. It stays so until none of its messages wait, or nobody has sent
 while: a group that fell below the line only because it was held back would soon cross it again.
 """
 
+from array import array
+from collections.abc import Iterable
+from itertools import islice
+
+from duolog.core.queues.image import Image, from_column, to_column
 from duolog.core.queues.lanes import Lane
 
 IN_FLIGHT_MIN = 30
@@ -14,19 +19,22 @@ QUIET_AFTER_MS = 300_000
 PROCESSING_WINDOW_MS = 60_000
 """Processing time is recent in the window in which it was spent, and in the next one."""
 PROCESSING_MIN_MS = 30_000
-"""With less of it, all groups together, the consumers are not crowded and shares mean little."""
+"""Unless all groups together took so much in the window before, the consumers were not
+crowded, or began only now: then shares of their time mean little."""
 
 
 class ProcessingTime:
     """Milliseconds that messages were in flight for lately, each message for itself."""
 
-    __slots__ = ("_at_ms", "_before_ms", "_window", "_within_ms")
+    __slots__ = ("_at_ms", "_window", "_within_ms", "before_ms")
 
     def __init__(self) -> None:
         self._at_ms = 0
         self._window = 0
         self._within_ms = 0
-        self._before_ms = 0
+        """Spent in the window that `_at_ms` lies in."""
+        self.before_ms = 0
+        """Spent in the window before that one."""
 
     def spend(self, in_flight: int, now_ms: int) -> int:
         """So many were in flight since the last call; returns how much that makes lately."""
@@ -34,12 +42,20 @@ class ProcessingTime:
         if elapsed_ms > 0:
             window = now_ms // PROCESSING_WINDOW_MS
             if window != self._window:
-                self._before_ms = self._within_ms if window == self._window + 1 else 0
+                self.before_ms = self._within_ms if window == self._window + 1 else 0
                 self._within_ms = 0
                 self._window = window
             self._within_ms += in_flight * elapsed_ms
             self._at_ms = now_ms
-        return self._within_ms + self._before_ms
+        return self._within_ms + self.before_ms
+
+    def to_numbers(self) -> tuple[int, int, int]:
+        return self._at_ms, self._within_ms, self.before_ms
+
+    def load(self, at_ms: int, within_ms: int, before_ms: int) -> None:
+        """Takes over what `to_numbers` said."""
+        self._at_ms, self._within_ms, self.before_ms = at_ms, within_ms, before_ms
+        self._window = at_ms // PROCESSING_WINDOW_MS
 
 
 class FairLane(Lane):
@@ -91,17 +107,12 @@ class Noise:
         lane.in_flight += change
         if lane.is_noisy:
             return
-        is_crowded = spent_by_all_ms >= PROCESSING_MIN_MS
-        if is_crowded and spent_by_lane_ms * 100 > spent_by_all_ms * SHARE_PERCENT:
-            self._mark(lane, now_ms)
-        elif lane.in_flight >= IN_FLIGHT_MIN:
-            self.recognise(lane, now_ms)
-
-    def recognise(self, lane: FairLane, now_ms: int) -> None:
-        """Marks the lane if it has too much of what is in flight."""
         if (
             lane.in_flight >= IN_FLIGHT_MIN
             and lane.in_flight * 100 > self._in_flight * SHARE_PERCENT
+        ) or (
+            self._processing.before_ms >= PROCESSING_MIN_MS
+            and spent_by_lane_ms * 100 > spent_by_all_ms * SHARE_PERCENT
         ):
             self._mark(lane, now_ms)
 
@@ -126,6 +137,22 @@ class Noise:
         if self._noisy:
             self._check_ms = QUIET_AFTER_MS + min(lane.sent_ms for lane in self._noisy.values())
         return silent
+
+    def save(self, image: Image, lanes: Iterable[FairLane]) -> None:
+        numbers = array("q", self._processing.to_numbers())
+        for lane in lanes:
+            numbers.extend((lane.is_noisy, lane.sent_ms, *lane.processing.to_numbers()))
+        image.fairness = to_column(numbers)
+
+    def load(self, image: Image, lanes: Iterable[FairLane]) -> None:
+        numbers = iter(from_column(image.fairness))
+        self._processing.load(*islice(numbers, 3))
+        for lane in lanes:
+            is_noisy, lane.sent_ms, *processing = islice(numbers, 5)
+            lane.processing.load(*processing)
+            if is_noisy:
+                lane.is_noisy = True
+                self._noisy[lane.group] = lane
 
     def _is_silent(self, lane: FairLane, now_ms: int) -> bool:
         return now_ms >= lane.sent_ms + QUIET_AFTER_MS

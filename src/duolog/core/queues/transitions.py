@@ -29,6 +29,13 @@ from duolog.core.queues.waiting import Waiting
 
 
 class Transitions:
+    """What is durable of the delivery state, and the one way in which it changes.
+
+    The base of Delivery, which is what others use. Each change is total: it means the same
+    whether or not somebody noticed the passing of time before it, so that recovery, which
+    notices nothing in between, comes to the same end.
+    """
+
     __slots__ = (
         "_attempts",
         "_dead",

@@ -7,7 +7,8 @@ the log before the read event ends, so nothing is copied and nothing outlives th
 from typing import TYPE_CHECKING
 
 from duolog.broker.broker import Broker
-from duolog.broker.partition import Partition, Waiter
+from duolog.broker.partition import Partition
+from duolog.broker.waiting import Waiter
 from duolog.kafka_api.handlers.produce_lane import (
     ACKS_ALL,
     ACKS_LEADER,

@@ -15,7 +15,7 @@ def test_messages_are_due_at_their_time() -> None:
 
 def test_messages_in_a_row_with_one_due_time_cost_as_much_as_one() -> None:
     delayed = Delayed()
-    for offset in range(1_000_000 // 1_000):
+    for offset in range(1_000):
         delayed.append(offset, offset + 1, 100)
     assert delayed._due_at == {100: [0, 1_000]}
 

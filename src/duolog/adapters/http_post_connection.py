@@ -1,0 +1,88 @@
+"""A connection to an endpoint that is posted to: a request, then its answer, then the next.
+
+A request is answered when the head of the answer is there. Its body is taken meanwhile, and
+the connection can be used again once it is over.
+"""
+
+import asyncio
+from ipaddress import IPv4Address, IPv6Address
+from typing import cast
+
+from duolog.adapters.http_answer import AnswerReader, BadAnswer
+
+IpAddress = IPv4Address | IPv6Address
+
+
+class Closed(Exception):
+    """The endpoint closed the connection before it had answered."""
+
+    def __init__(self, answer_had_begun: bool) -> None:
+        super().__init__("it closed the connection without an answer")
+        self.answer_had_begun = answer_had_begun
+
+
+class PostConnection(asyncio.Protocol):
+    def __init__(self, address: IpAddress, loop: asyncio.AbstractEventLoop) -> None:
+        self.address = address
+        self._loop = loop
+        self.made_at = loop.time()
+        self._transport: asyncio.Transport | None = None
+        self._answer = AnswerReader()
+        self._waiter: asyncio.Future[int] | None = None
+        self._is_free = True
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the next request can be sent."""
+        return self._is_free and self.is_open
+
+    async def ask(self, head: bytes, body: bytes) -> int:
+        """The status of the answer. Raises Closed or BadAnswer."""
+        assert self.is_free
+        assert self._transport is not None
+        self._is_free = False
+        self._answer = AnswerReader()
+        self._waiter = self._loop.create_future()
+        self._transport.write(head)
+        self._transport.write(body)
+        return await self._waiter
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    # Called by the event loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports have the methods, but not the class.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_free:
+            # Nothing was asked: it would be taken for the next answer.
+            self.abort()
+            return
+        answer = self._answer
+        try:
+            answer.feed(data)
+        except BadAnswer as problem:
+            self._fail(problem)
+            self.abort()
+            return
+        if answer.status is not None and self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(answer.status)
+        if answer.is_over:
+            self.abort()
+        elif answer.is_complete:
+            self._is_free = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(Closed(self._answer.has_begun))
+
+    def _fail(self, problem: Exception) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(problem)
