@@ -68,7 +68,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         yield node
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def duolog(node: Node) -> Command:
     environ = {
         name: value
@@ -81,10 +81,15 @@ def duolog(node: Node) -> Command:
     )
 
 
+def new_name() -> str:
+    """One that no other test uses."""
+    return f"name-{next(_numbers)}"
+
+
 @pytest.fixture
 def name() -> str:
-    """A name that no other test uses; nothing is created."""
-    return f"name-{next(_numbers)}"
+    """Nothing is created."""
+    return new_name()
 
 
 Eventually = Callable[[Callable[[], bool]], None]

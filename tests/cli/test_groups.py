@@ -2,14 +2,14 @@
 
 import pytest
 from confluent_kafka import Consumer
-from tests.cli.conftest import Command, Eventually
+from tests.cli.conftest import Command, Eventually, new_name
 from tests.harness.node import Node
 
 
-@pytest.fixture
-def topic(duolog: Command, name: str) -> str:
+@pytest.fixture(scope="module")
+def topic(duolog: Command) -> str:
     """Five records in each of two partitions."""
-    topic = f"{name}.topic"
+    topic = new_name()
     duolog.json("topic", "create", topic, "-p", "2")
     for partition in ("0", "1"):
         duolog.json("topic", "produce", topic, *"abcde", "--partition", partition)
@@ -121,7 +121,7 @@ def test_members_are_shown_and_protect_their_group(
 def test_a_group_keeps_offsets_of_a_topic_that_is_gone(
     duolog: Command, name: str, topic: str
 ) -> None:
-    other = f"{topic}.other"
+    other = new_name()
     duolog.json("topic", "create", other)
     duolog.json("group", "reset", name, "--topic", topic, "--topic", other, "--to", "0", "--yes")
     duolog.json("topic", "rm", other, "--yes")

@@ -31,9 +31,7 @@ class Answer(NamedTuple):
         return str(self.fields["__type"]).rpartition("#")[2]
 
 
-def http_request(
-    body: bytes, *, method: str = "POST", path: str = "/", **headers: str
-) -> bytes:
+def http_request(body: bytes, *, method: str = "POST", path: str = "/", **headers: str) -> bytes:
     """Underscores in the names of headers are hyphens."""
     lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
@@ -76,7 +74,9 @@ class SqsWire:
             if not self._more():
                 return None
         first, *lines = self._buffer[:end].decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
+        headers = {
+            name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)
+        }
         size = int(headers.get("content-length", "0"))
         while len(self._buffer) < end + 4 + size:
             if not self._more():

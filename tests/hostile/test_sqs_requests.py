@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("queues_stay_well")
 WRONG: dict[str, list[Any]] = {
     "string": [1, 1.5, True, [], {}],
     "integer": ["1", "x", 1.5, True, [], {}, 1 << 31, -(1 << 40), 10**400],
-    "list": ["x", 1, {}, [[]], [{"a": 1}], [1]],
+    "list": ["x", 1, {}, [[]], [1]],
     "map": ["x", 1, [], {"a": 1}, {"a": []}],
 }
 """By the kind of a parameter, values that it cannot have."""
@@ -45,40 +45,36 @@ def test_an_unknown_action_is_refused(wire: SqsWire) -> None:
     assert wire.ask(http_request(b"")).code == "MissingAction"
 
 
-@pytest.mark.parametrize("action", OPERATIONS)
-def test_a_missing_parameter_is_named(wire: SqsWire, queue: Queue, action: str) -> None:
-    shape = JSON_MODEL.operation_model(action).input_shape
-    for missing in shape.required_members:
+REQUIRED = [
+    (action, name)
+    for action in OPERATIONS
+    for name in JSON_MODEL.operation_model(action).input_shape.required_members
+]
+
+
+def test_a_missing_parameter_is_named(wire: SqsWire, queue: Queue) -> None:
+    for action, missing in REQUIRED:
         asked = minimal(action, queue.url)
         del asked[missing]
-        answer = wire.json(action, asked)
-        assert (answer.status, answer.code) == (400, "MissingRequiredParameterException")
-        assert missing in answer.fields["message"]
+        for body in (asked, {**asked, missing: None}):
+            answer = wire.json(action, body)
+            assert (answer.status, answer.code) == (400, "MissingRequiredParameterException")
+            assert missing in answer.fields["message"]
         answer = wire.query(action, serialized(action, asked))
         # Nothing tells a batch that is missing from one that is empty.
         batch = "AWS.SimpleQueueService.EmptyBatchRequest"
         assert answer.status == 400
-        assert answer.code == (batch if missing == "Entries" else "MissingParameter")
-    for missing in shape.required_members:
-        answer = wire.json(action, {**minimal(action, queue.url), missing: None})
-        assert answer.code == "MissingRequiredParameterException"
+        assert answer.code == (batch if missing == "Entries" else "MissingParameter"), action
 
 
-@pytest.mark.parametrize("action", OPERATIONS)
-def test_a_parameter_of_the_wrong_type_is_refused(
-    wire: SqsWire, queue: Queue, action: str
-) -> None:
-    shape = JSON_MODEL.operation_model(action).input_shape
-    for name, member in shape.members.items():
-        for value in WRONG[member.type_name]:
-            if member.type_name == "list" and value == [] or value == {} == asked_map(member):
-                continue
-            answer = wire.json(action, {**minimal(action, queue.url), name: value})
-            assert (answer.status, answer.code) == (400, "SerializationException"), (name, value)
-
-
-def asked_map(member: Any) -> object:
-    return {} if member.type_name == "map" else None
+def test_a_parameter_of_the_wrong_type_is_refused(wire: SqsWire, queue: Queue) -> None:
+    for action in OPERATIONS:
+        shape = JSON_MODEL.operation_model(action).input_shape
+        for name, member in shape.members.items():
+            for value in WRONG[member.type_name]:
+                answer = wire.json(action, {**minimal(action, queue.url), name: value})
+                found = (answer.status, answer.code)
+                assert found == (400, "SerializationException"), (action, name, value)
 
 
 def test_numbers_that_are_none_are_refused_in_a_form(wire: SqsWire, queue: Queue) -> None:
@@ -95,15 +91,14 @@ def test_unknown_parameters_are_passed_over(wire: SqsWire, queue: Queue) -> None
     assert queue.counts() == (2, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_what_is_no_json_object_is_refused(wire: SqsWire) -> None:
+    for body in (
         b"{",
         b"null",
         b"[]",
         b'"text"',
         b"1",
-        b"{}}",
+        b'{"QueueUrl": "x"}}',
         b"{'QueueUrl': 'x'}",
         b'{"QueueUrl": NaN}',
         b'{"QueueUrl": "\xff"}',
@@ -112,11 +107,9 @@ def test_unknown_parameters_are_passed_over(wire: SqsWire, queue: Queue) -> None
         b'{"QueueUrl": "x',
         b"\x00",
         b"<xml/>",
-    ],
-)
-def test_what_is_no_json_object_is_refused(wire: SqsWire, body: bytes) -> None:
-    answer = wire.json("ReceiveMessage", body)
-    assert (answer.status, answer.code) == (400, "SerializationException")
+    ):
+        answer = wire.json("ReceiveMessage", body)
+        assert (answer.status, answer.code) == (400, "SerializationException"), body
 
 
 @pytest.mark.parametrize(
@@ -152,25 +145,21 @@ def test_a_bomb_in_a_form_is_refused_at_once(wire: SqsWire, queue: Queue) -> Non
     assert wire.query("ReceiveMessage", huge.encode()).status == 200
 
 
-@pytest.mark.parametrize("form", [b"MessageBody=%ff", b"MessageBody=\xff", b"%ff=x", b"MessageBody=%zz"])
-def test_a_form_that_is_no_text_is_refused(wire: SqsWire, queue: Queue, form: bytes) -> None:
-    answer = wire.query("SendMessage", f"QueueUrl={queue.url}&".encode() + form)
-    assert (answer.status, answer.code) == (400, "InvalidParameterValue")
+def test_a_form_that_is_no_text_is_refused(wire: SqsWire, queue: Queue) -> None:
+    for form in (b"MessageBody=%ff", b"MessageBody=\xff", b"%ff=x", b"MessageBody=%zz"):
+        answer = wire.query("SendMessage", f"QueueUrl={queue.url}&".encode() + form)
+        assert (answer.status, answer.code) == (400, "InvalidParameterValue"), form
     assert queue.counts() == (0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "character", ["\x00", "\x08", "\x0b", "\x0c", "\x0e", "\x1f", "\ufffe", "\uffff"], ids=ascii
-)
-def test_a_character_that_no_message_may_have_is_refused(
-    wire: SqsWire, queue: Queue, character: str
-) -> None:
-    asked = {"QueueUrl": queue.url, "MessageBody": f"a{character}b"}
-    assert wire.json("SendMessage", asked).code == "InvalidMessageContents"
-    assert wire.query("SendMessage", asked).code == "InvalidMessageContents"
-    attribute = {"a": {"DataType": "String", "StringValue": character}}
-    asked = {"QueueUrl": queue.url, "MessageBody": "x", "MessageAttributes": attribute}
-    assert wire.json("SendMessage", asked).code == "InvalidMessageContents"
+def test_a_character_that_no_message_may_have_is_refused(wire: SqsWire, queue: Queue) -> None:
+    for character in "\x00\x08\x0b\x0c\x0e\x1f\ufffe\uffff":
+        asked: dict[str, Any] = {"QueueUrl": queue.url, "MessageBody": f"a{character}b"}
+        assert wire.json("SendMessage", asked).code == "InvalidMessageContents"
+        assert wire.query("SendMessage", asked).code == "InvalidMessageContents"
+        attribute = {"a": {"DataType": "String", "StringValue": character}}
+        asked = {"QueueUrl": queue.url, "MessageBody": "x", "MessageAttributes": attribute}
+        assert wire.json("SendMessage", asked).code == "InvalidMessageContents"
     assert queue.counts() == (0, 0, 0)
 
 
@@ -184,9 +173,8 @@ def test_lone_surrogates_are_refused(wire: SqsWire, queue: Queue) -> None:
     assert queue.counts() == (0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_an_address_that_is_no_queue_s_is_refused(wire: SqsWire) -> None:
+    for url in (
         "",
         "missing",
         "http://elsewhere/123456789012/missing",
@@ -198,22 +186,18 @@ def test_lone_surrogates_are_refused(wire: SqsWire, queue: Queue) -> None:
         "http://localhost/" * 1_000,
         "\x00",
         "ü" * 100_000,
-    ],
-    ids=range(11),
-)
-def test_an_address_that_is_no_queue_s_is_refused(wire: SqsWire, url: str) -> None:
-    answer = wire.json("ReceiveMessage", {"QueueUrl": url})
-    assert (answer.status, answer.code) == (400, "QueueDoesNotExist")
-    answer = wire.query("ReceiveMessage", {"QueueUrl": url})
-    assert answer.code == "AWS.SimpleQueueService.NonExistentQueue"
+    ):
+        answer = wire.json("ReceiveMessage", {"QueueUrl": url})
+        assert (answer.status, answer.code) == (400, "QueueDoesNotExist"), url
+        answer = wire.query("ReceiveMessage", {"QueueUrl": url})
+        assert answer.code == "AWS.SimpleQueueService.NonExistentQueue", url
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE"])
-def test_other_methods_do_no_harm(node: Node, method: str) -> None:
-    with SqsWire(node.sqs) as wire:
-        wire.socket.sendall(http_request(b"", method=method, path="/?Action=Nothing"))
-        answer = wire.read() if method != "HEAD" else None
-        assert answer is None or 400 <= answer.status < 500
+def test_other_methods_do_no_harm(node: Node) -> None:
+    for method in ("GET", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"):
+        with SqsWire(node.sqs) as wire:
+            answer = wire.ask(http_request(b"", method=method, path="/?Action=Nothing"))
+            assert 400 <= answer.status < 500, method
 
 
 def test_many_requests_are_answered_in_their_order(wire: SqsWire, queue: Queue) -> None:

@@ -51,6 +51,11 @@ class AnswerReader:
         elif self._surplus or self._fed_bytes > HEAD_BYTES_MAX + BODY_BYTES_MAX:
             self.is_over = True
 
+    def close(self) -> None:
+        """Nothing is fed any more. Reader and parser refer to each other, and the garbage
+        collector would come late for so many of them."""
+        del self._parser
+
     # Called by the parser.
 
     def on_message_begin(self) -> None:

@@ -94,10 +94,12 @@ class HttpConnection(asyncio.Protocol):
         self._queue.clear()
         self._late_answer = b""
         self._charge(-self._charged_bytes)
-        if isinstance(self._waiting, Deferred):
-            self._waiting.abandon()
-        elif self._waiting is not None:
-            self._waiting.cancel()
+        self._reader.close()
+        waiting, self._waiting = self._waiting, None
+        if isinstance(waiting, Deferred):
+            waiting.abandon()
+        elif waiting is not None:
+            waiting.cancel()
 
     # Called by the server.
 

@@ -27,9 +27,9 @@ class PostConnection(asyncio.Protocol):
         self._loop = loop
         self.made_at = loop.time()
         self._transport: asyncio.Transport | None = None
-        self._answer = AnswerReader()
+        self._answer: AnswerReader | None = None
+        """None between two requests."""
         self._waiter: asyncio.Future[int] | None = None
-        self._is_free = True
 
     @property
     def is_open(self) -> bool:
@@ -38,13 +38,12 @@ class PostConnection(asyncio.Protocol):
     @property
     def is_free(self) -> bool:
         """Whether the next request can be sent."""
-        return self._is_free and self.is_open
+        return self._answer is None and self.is_open
 
     async def ask(self, head: bytes, body: bytes) -> int:
         """The status of the answer. Raises Closed or BadAnswer."""
-        assert self.is_free
+        assert self._answer is None
         assert self._transport is not None
-        self._is_free = False
         self._answer = AnswerReader()
         self._waiter = self._loop.create_future()
         self._transport.write(head)
@@ -62,11 +61,11 @@ class PostConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_free:
+        answer = self._answer
+        if answer is None:
             # Nothing was asked: it would be taken for the next answer.
             self.abort()
             return
-        answer = self._answer
         try:
             answer.feed(data)
         except BadAnswer as problem:
@@ -78,10 +77,14 @@ class PostConnection(asyncio.Protocol):
         if answer.is_over:
             self.abort()
         elif answer.is_complete:
-            self._is_free = True
+            answer.close()
+            self._answer = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._fail(Closed(self._answer.has_begun))
+        if self._answer is not None:
+            self._fail(Closed(self._answer.has_begun))
+            self._answer.close()
+            self._answer = None
 
     def _fail(self, problem: Exception) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -95,6 +95,11 @@ class RequestReader:
             parsed += self.refuse(431, "The headers of the request are too long.")
         return parsed
 
+    def close(self) -> None:
+        """Nothing is fed any more. Reader and parser refer to each other, and the garbage
+        collector would come late for what a busy door leaves behind."""
+        del self._parser
+
     def refuse(self, status: int, reason: str) -> list[Parsed]:
         """Take nothing more, and send this."""
         self.phase = "deaf"

@@ -114,6 +114,7 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         admin_api.attach(queues)
 
         housekeeping = Housekeeping(broker)
+        housekeeping.thinning = queues.thinnable
         register_gauges(metrics, broker, housekeeping, listener)
         register_queue_gauges(metrics, queues)
         duties = asyncio.create_task(housekeeping.run())

@@ -1,6 +1,7 @@
 """Answers that come later without a task, over real sockets and over a recorded one."""
 
 import asyncio
+import gc
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -218,6 +219,24 @@ async def test_a_body_counts_against_the_total_while_its_answer_is_awaited() -> 
         writer.write(put)
         await door.wait_for(2)
         writer.close()
+
+
+async def test_a_connection_leaves_nothing_to_the_garbage_collector() -> None:
+    door = Door()
+    gc.collect()
+    gc.disable()
+    try:
+        connection, transport = connect_recorded(door)
+        connection.data_received(GET % b"1" + GET % b"2")
+        door.complete(0)
+        await asyncio.sleep(0)
+        connection.connection_lost(None)
+        assert door.abandoned == ["/2"]
+        del connection, transport
+        door.asked.clear()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_a_second_answer_to_one_request_is_a_bug() -> None:

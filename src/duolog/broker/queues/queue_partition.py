@@ -232,6 +232,10 @@ class QueuePartition:
         if self.delivery.tick(now_ms) or self.delivery.ready_count:
             self._on_ready(self)
 
+    def undone_ranges(self, first_offset: int, next_offset: int) -> Iterator[tuple[int, int]]:
+        """By the delivery state as it is then, which a failed write may have replaced."""
+        return self.delivery.undone_ranges(first_offset, next_offset)
+
     def change(self, change: Change) -> int:
         """Make the change, and write it down with this turn; returns the journal's offset to
         wait for before anybody is told."""

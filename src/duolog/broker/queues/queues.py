@@ -237,12 +237,11 @@ class Queues(QueueRegistry):
 
     def _check_delete(self, topic: str) -> None:
         """Refuse to delete a topic that queues live on."""
-        for queue in self._queues.values():
-            if queue.topic_name == topic:
-                raise PolicyViolation(
-                    f"topic '{topic}' holds the messages of queue '{queue.entry.name}';"
-                    " delete the queue first"
-                )
+        for queue in self._reading.get(topic, ()):
+            raise PolicyViolation(
+                f"topic '{topic}' holds the messages of queue '{queue.entry.name}';"
+                " delete the queue first"
+            )
 
     def _check_growth(self, topic: str) -> None:
         """Refuse more partitions of a FIFO queue's topic: its groups would lose their order."""

@@ -11,6 +11,7 @@ from functools import partial
 
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
+from duolog.broker.partition import Partition
 from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
 from duolog.broker.queues.dead_letters import DeadLetters
 from duolog.broker.queues.journal import Journal
@@ -24,8 +25,9 @@ from duolog.broker.queues.timekeeper import Timekeeper
 from duolog.broker.queues.topics import journal_overrides
 from duolog.broker.queues.turn import Turn
 from duolog.broker.queues.upkeep import UPKEEP_MS, Upkeep
-from duolog.core.queues.deduplication import Deduplication
+from duolog.core.queues.deduplication import DEDUPLICATION_MS, Deduplication
 from duolog.core.queues.delivery import Delivery
+from duolog.log.thinning import KeptRanges
 from duolog.model.errors import Refusal, UnknownTopicOrPartition
 from duolog.model.names import queue_state_topic
 from duolog.observe.logs import get_logger
@@ -44,6 +46,8 @@ class QueueRegistry:
         self._receipt_key = receipt_key
         self._queues: dict[str, Queue] = {}
         self._of: dict[QueuePartition, Queue] = {}
+        self._reading: dict[str, list[Queue]] = {}
+        """By the topic whose records are their messages."""
         self._openings: dict[QueueState, list[Callable[[Refusal | None], None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._turn = Turn()
@@ -125,6 +129,7 @@ class QueueRegistry:
         for index in range(topic.partitions):
             self._add_partition(queue, topic, index)
         self._queues[entry.name] = queue
+        self._reading.setdefault(queue.topic_name, []).append(queue)
 
     async def queue_changed(self, old: QueueEntry, new: QueueEntry) -> None:
         queue = self._queues.get(new.name)
@@ -140,6 +145,7 @@ class QueueRegistry:
         queue = self._queues.pop(entry.name, None)
         if queue is not None:
             queue.close()
+            self._reading[queue.topic_name].remove(queue)
             for partition in queue.partitions:
                 self._upkeep.forget(partition)
                 del self._of[partition]
@@ -148,10 +154,9 @@ class QueueRegistry:
         """Queues come after their topics."""
 
     async def topic_changed(self, old: Topic, new: Topic) -> None:
-        for queue in self._queues.values():
-            if queue.topic_name == new.name:
-                for index in range(old.partitions, new.partitions):
-                    self._add_partition(queue, new, index)
+        for queue in self._reading.get(new.name, ()):
+            for index in range(old.partitions, new.partitions):
+                self._add_partition(queue, new, index)
 
     async def topic_deleted(self, topic: Topic) -> None:
         """Only after its queues."""
@@ -264,12 +269,39 @@ class QueueRegistry:
         if due_ms is not None:
             self._timekeeper.arm(partition, due_ms)
 
+    def _beside(self, queue: Queue, partition: QueuePartition) -> list[QueuePartition]:
+        """The partitions of other queues that have the same messages."""
+        index = partition.data.index
+        return [
+            other.partitions[index]
+            for other in self._reading.get(queue.topic_name, ())
+            if other is not queue and index < len(other.partitions)
+        ]
+
+    def thinnable(self) -> Iterator[tuple[Partition, KeptRanges, int]]:
+        """Partitions of which done messages may go, what is not done, and below which offset.
+
+        Not where others read the messages as well, or deleted ones are kept.
+        """
+        for queue in list(self._queues.values()):
+            config = queue.config
+            if config.source_topic is not None or config.retain_deleted_seconds:
+                continue
+            for partition in queue.partitions:
+                if not self._beside(queue, partition):
+                    delivery = partition.delivery
+                    below_offset = delivery.end_offset
+                    if config.fifo:
+                        recent_ms = self.clock.now_ms() - DEDUPLICATION_MS
+                        below_offset = delivery.offset_at(recent_ms)
+                    yield partition.data, partition.undone_ranges, below_offset
+
     def _keep_up(self, queue: Queue, partition: QueuePartition, now_ms: int) -> None:
         if partition.journal is None:
             if self._upkeep.is_due(partition, now_ms):
                 self.open_journals(queue.state, lambda failure: None)
             return
         try:
-            self._upkeep.run(queue, partition, now_ms)
+            self._upkeep.run(queue, partition, self._beside(queue, partition), now_ms)
         except Refusal as refusal:
             log.error("upkeep of a queue failed", queue=queue.entry.name, error=str(refusal))

@@ -5,6 +5,7 @@ replay.
 """
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
 from duolog.broker.partition import Partition
@@ -64,13 +65,22 @@ class Upkeep:
             not delivery.is_empty and delivery.expired_before(now_ms) > delivery.low_offset()
         )
 
-    def run(self, queue: Queue, partition: QueuePartition, now_ms: int) -> None:
-        """All of it, for a partition that has its journal."""
+    def run(
+        self,
+        queue: Queue,
+        partition: QueuePartition,
+        beside: Sequence[QueuePartition],
+        now_ms: int,
+    ) -> None:
+        """All of it, for a partition that has its journal.
+
+        `beside` are the partitions of subscription queues that read the same messages.
+        """
         self._expire(partition, now_ms)
         if self.wants_snapshot(partition):
             self.snapshot(partition)
         if queue.config.source_topic is None:
-            self._reclaim(queue, partition, now_ms)
+            self._reclaim(queue, partition, beside, now_ms)
         partition.deduplication.expire(now_ms)
         partition.reader.forget()
 
@@ -115,8 +125,14 @@ class Upkeep:
         # Two snapshots are kept, and the older one must be of use when the newer is damaged.
         _advance_start(journal.partition, before)
 
-    def _reclaim(self, queue: Queue, partition: QueuePartition, now_ms: int) -> None:
-        low = partition.delivery.low_offset()
+    def _reclaim(
+        self,
+        queue: Queue,
+        partition: QueuePartition,
+        beside: Sequence[QueuePartition],
+        now_ms: int,
+    ) -> None:
+        low = min(each.delivery.low_offset() for each in (partition, *beside))
         retain_ms = queue.config.retain_deleted_seconds * 1000
         if queue.config.fifo:
             # A deleted message must still be recognised when it is sent again.

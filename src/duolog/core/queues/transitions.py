@@ -4,9 +4,9 @@ A message waits (waiting.py) or is delayed, is in flight, and is in the end done
 may come back, or be dead: received too often, and on its way to the dead-letter queue.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any
 
 from duolog.core.queues.attempts import Attempts
@@ -268,14 +268,19 @@ class Transitions:
             self._replays.append((done[0][0], change.now_ms))
             self._has_news = True
 
-    def _done(self, from_offset: int, end_offset: int) -> list[tuple[int, int]]:
-        """The ranges in which everything is done."""
+    def undone_ranges(self, from_offset: int, end_offset: int) -> Iterator[tuple[int, int]]:
+        """What is not done, ascending; the last range may reach beyond the end."""
         held = sorted(offset for offset in self._held if from_offset <= offset < end_offset)
         undone = merge(
             ((offset, offset + 1) for offset in held),
             self._waiting.fresh_pieces(from_offset),
             self._delayed.ranges.pieces(from_offset),
         )
+        return takewhile(lambda piece: piece[0] < end_offset, undone)
+
+    def _done(self, from_offset: int, end_offset: int) -> list[tuple[int, int]]:
+        """The ranges in which everything is done."""
+        undone = self.undone_ranges(from_offset, end_offset)
         done = []
         for first, next_offset in chain(undone, [(end_offset, end_offset)]):
             if from_offset < min(first, end_offset):
