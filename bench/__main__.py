@@ -12,7 +12,8 @@ from pathlib import Path
 from types import FrameType
 
 from bench import compiler, driver, kafka, machine
-from bench.catalog import GROUPS
+from bench.catalog import GROUPS, chosen
+from bench.http_line import BadAnswer
 from bench.peers import roster
 from bench.processes import ServerFailed
 from bench.report import Report
@@ -23,7 +24,7 @@ from bench.table import end_progress, show_progress
 RESULTS = Path(__file__).parent / "results"
 BYTES_PER_GB = 1_000_000_000
 QUICK_BACKLOG_GB = 2.0
-FAILURES = (ServerFailed, driver.LoadFailed, kafka.Refused, OSError)
+FAILURES = (ServerFailed, driver.LoadFailed, kafka.Refused, BadAnswer, OSError)
 """What costs a run one group of workloads, not all of them."""
 
 
@@ -37,6 +38,11 @@ def scale_of(arguments: argparse.Namespace) -> Scale:
             backlog_bytes=int(min(arguments.size_gb, QUICK_BACKLOG_GB) * BYTES_PER_GB),
             peer_messages=20_000,
             every_size=False,
+            queue_messages=2_000,
+            queue_waiting=50_000,
+            queue_in_flight=10_000,
+            queues=300,
+            fifo_messages=2_000,
         )
     return Scale(
         rounds=arguments.rounds or 5,
@@ -50,7 +56,7 @@ def scale_of(arguments: argparse.Namespace) -> Scale:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("--only", help=f"some of: {', '.join(GROUPS)} (separated by commas)")
+    parser.add_argument("--only", help=f"some of: {', '.join(GROUPS)}; or queues")
     parser.add_argument("--peers", action="store_true", help="also run other brokers, if installed")
     parser.add_argument("--quick", action="store_true", help="small counts: a minute or two")
     parser.add_argument("--rounds", type=int, help="runs per workload, of which the median counts")
@@ -58,10 +64,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--dir", type=Path, default=compiler.BUILD, help="on the disk to measure")
     parser.add_argument("--json", type=Path, help="where to write the result")
     arguments = parser.parse_args()
-    chosen = ",".join(GROUPS) if arguments.only is None else arguments.only
-    arguments.groups = [group for group in chosen.split(",") if group]
-    if unknown := [group for group in arguments.groups if group not in GROUPS]:
-        parser.error(f"unknown workloads: {', '.join(unknown)}; known: {', '.join(GROUPS)}")
+    try:
+        arguments.groups = list(GROUPS) if arguments.only is None else chosen(arguments.only)
+    except KeyError as unknown:
+        parser.error(f"unknown workloads: {unknown}; known: {', '.join(GROUPS)}")
     return arguments
 
 

@@ -4,7 +4,19 @@ from collections.abc import Callable, Iterator
 
 from bench.rows import Row
 from bench.stand import Stand
-from bench.workloads import backlog, consume, durability, latency, produce, small_requests
+from bench.workloads import (
+    backlog,
+    consume,
+    durability,
+    latency,
+    produce,
+    queues_fifo,
+    queues_flat,
+    queues_latency,
+    queues_memory,
+    queues_speed,
+    small_requests,
+)
 
 GROUPS: dict[str, Callable[[Stand], Iterator[Row]]] = {
     "produce": produce.run,
@@ -13,4 +25,25 @@ GROUPS: dict[str, Callable[[Stand], Iterator[Row]]] = {
     "latency": latency.run,
     "fsync": durability.run,
     "backlog": backlog.run,
+    "queues/speed": queues_speed.run,
+    "queues/latency": queues_latency.run,
+    "queues/flat/waiting": queues_flat.waiting,
+    "queues/flat/in-flight": queues_flat.in_flight,
+    "queues/flat/queues": queues_flat.idle_queues,
+    "queues/memory": queues_memory.run,
+    "queues/fifo": queues_fifo.run,
 }
+
+
+def chosen(names: str) -> list[str]:
+    """The groups that a list separated by commas names, alone or by what they are under.
+
+    Raises KeyError with a name that is none.
+    """
+    found = []
+    for name in filter(None, names.split(",")):
+        groups = [group for group in GROUPS if group == name or group.startswith(name + "/")]
+        if not groups:
+            raise KeyError(name)
+        found += groups
+    return found

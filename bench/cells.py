@@ -22,12 +22,13 @@ _UNITS = {
     "mb_per_s": "MB/s",
     "messages_per_s": "msg/s",
     "requests_per_s": "req/s",
+    "cpu_us_per_request": "us",
     "p50_us": "us",
     "p99_us": "us",
     "seconds": "s",
     "rss_mb": "MB",
 }
-_NAMES = {"p50_us": "p50 ", "p99_us": "p99 "}
+_NAMES = {"cpu_us_per_request": "CPU ", "p50_us": "p50 ", "p99_us": "p99 "}
 _MARKS = {True: "pass", False: "MISS", None: "void"}
 """Void: measured, but by a run too disturbed to say so."""
 

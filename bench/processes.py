@@ -103,8 +103,15 @@ def spawn(
     return Server(name, process, log_path)
 
 
-def start(name: str, argv: Sequence[str | Path], *, ready_file: Path, log_path: Path) -> Server:
-    """Waits for the ready file, a JSON object whose `kafka` is the address to talk to."""
+def start(
+    name: str,
+    argv: Sequence[str | Path],
+    *,
+    ready_file: Path,
+    log_path: Path,
+    door: str = "kafka",
+) -> Server:
+    """Waits for the ready file, a JSON object in which `door` has the address to talk to."""
     ready_file.unlink(missing_ok=True)
     began = time.monotonic()
     server = spawn(name, argv, log_path=log_path)
@@ -119,7 +126,7 @@ def start(name: str, argv: Sequence[str | Path], *, ready_file: Path, log_path: 
         server.stop()
         raise
     server.ready_seconds = time.monotonic() - began
-    server.address = ready["kafka"]
+    server.address = ready[door]
     return server
 
 

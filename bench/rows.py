@@ -6,7 +6,14 @@ from typing import Any, Literal
 from bench.samples import Figures
 
 Headline = Literal[
-    "mb_per_s", "messages_per_s", "requests_per_s", "p50_us", "p99_us", "seconds", "rss_mb"
+    "mb_per_s",
+    "messages_per_s",
+    "requests_per_s",
+    "cpu_us_per_request",
+    "p50_us",
+    "p99_us",
+    "seconds",
+    "rss_mb",
 ]
 
 FAILED = "failed: "

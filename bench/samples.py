@@ -50,6 +50,8 @@ class Figures:
     rss_mb: float | None = None
     stored_gb: float | None = None
     """In sealed segments, where a workload is about what is stored."""
+    population: int | None = None
+    """Messages or queues that were there meanwhile, where a workload is about their number."""
     spread: float | None = None
     """Half the range of the runs' time per unit of work, over its median: how far to trust
     the figures that depend on the clock."""

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bench import driver, kafka, memory, processes
+from bench import driver, http_load, kafka, memory, processes
 from bench.compiler import Tools
 from bench.driver import Shape, Traffic
+from bench.http_load import HttpShape
 from bench.processes import Server
 from bench.requests import Request
 from bench.samples import Sample
 
 Durability = Literal["os", "fsync"]
-FLOOR, MOCK = "floor", "mock"
+Door = Literal["kafka", "sqs"]
+FLOOR, HTTP_FLOOR, MOCK = "floor", "HTTP floor", "mock"
 MOCKED_TOPIC = "mocked"
 MOCK_SECONDS_MAX = 3600
 _DELETE_SECONDS_MAX = 3.0
@@ -41,6 +43,12 @@ class Scale:
     """Whether librdkafka is run with all sizes of messages, or with 1 KB only."""
     backlog_partitions: int = 1000
     backlog_connections: int = 200
+    queue_messages: int = 20_000
+    """In each run; with what is in flight already, below the 120,000 that a queue allows."""
+    queue_waiting: int = 1_000_000
+    queue_in_flight: int = 100_000
+    queues: int = 10_000
+    fifo_messages: int = 20_000
     seconds_max: float = 120.0
     """Beyond this a run is stopped, whatever its count."""
 
@@ -54,18 +62,31 @@ class Stand:
     progress: Callable[[str], None]
 
     @contextmanager
-    def broker(self, durability: Durability, *, keep: bool = False) -> Iterator[Server]:
-        """Serves from a data directory that is fresh, and gone afterwards unless kept."""
-        data = self.directory / f"broker-{durability}"
-        ready = self.directory / f"broker-{durability}.ready"
-        log_path = self.directory / f"broker-{durability}.log"
+    def broker(
+        self,
+        durability: Durability,
+        *,
+        keep: bool = False,
+        door: Door = "kafka",
+        label: str = "",
+    ) -> Iterator[Server]:
+        """Serves from a data directory that is fresh, and gone afterwards unless kept.
+
+        Two that serve at the same time differ in durability or label.
+        """
+        name = f"broker-{durability}{label}"
+        data, ready = self.directory / name, self.directory / f"{name}.ready"
+        log_path = self.directory / f"{name}.log"
         argv: list[str | Path] = [Path(sys.executable).parent / "duolog", "serve"]
-        argv += ["--data", data, "--kafka", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
-        argv += ["--ready-file", ready, "--set", f"topic.durability={durability}"]
+        argv += ["--data", data, "--kafka", "127.0.0.1:0", "--sqs", "127.0.0.1:0"]
+        argv += ["--admin", "127.0.0.1:0", "--ready-file", ready]
+        argv += ["--set", f"topic.durability={durability}"]
         if not keep:
             shutil.rmtree(data, ignore_errors=True)
         try:
-            with processes.start("duolog", argv, ready_file=ready, log_path=log_path) as server:
+            with processes.start(
+                "duolog", argv, ready_file=ready, log_path=log_path, door=door
+            ) as server:
                 yield server
         finally:
             if not keep:
@@ -86,6 +107,15 @@ class Stand:
                 yield server
         finally:
             shutil.rmtree(directory, ignore_errors=True)
+
+    @contextmanager
+    def http_floor(self) -> Iterator[Server]:
+        ready, log_path = self.directory / "http-floor.ready", self.directory / "http-floor.log"
+        argv = [sys.executable, "-m", "bench.http_floor", "--ready-file", ready]
+        with processes.start(
+            HTTP_FLOOR, argv, ready_file=ready, log_path=log_path, door="sqs"
+        ) as server:
+            yield server
 
     @contextmanager
     def mock(self, partitions: int) -> Iterator[Server]:
@@ -130,6 +160,10 @@ class Stand:
             request_path=self.directory / "request.bin",
             check=server.name != FLOOR,
         )
+
+    def send_http(self, server: Server, requests_path: Path, shape: HttpShape) -> Sample:
+        """Pre-encoded requests from http_load.c."""
+        return http_load.send(self.tools.http_load, server, requests_path, shape)
 
     def librdkafka(self, mode: str, server: Server, topic: str, traffic: Traffic) -> Sample:
         assert self.tools.rdkafka_load is not None

@@ -92,4 +92,7 @@ def queues_stay_well(node: Node, sqs: Any) -> Iterator[None]:
         took.append(time.monotonic() - started)
     assert sorted(took)[len(took) // 2] < LATENCY_SECONDS_MAX, took
     assert well.counts() == (0, 0, 0)
+    for url in sqs.list_queues().get("QueueUrls", []):
+        if url != well.url:
+            sqs.delete_queue(QueueUrl=url)
     assert resident_bytes(node.pid) - before < MEMORY_GROWTH_BYTES_MAX

@@ -45,7 +45,7 @@ class HttpConnection(asyncio.Protocol):
         # uvloop's transports have the methods, but not the class.
         self._transport = cast(asyncio.Transport, transport)
         self._reader = RequestReader(self._pool.limits, _peer_of(transport))
-        if self._pool.is_full or self._pool.closing:
+        if self._pool.closing or not self._pool.has_room():
             self._turn_away()
             return
         self._transport.set_write_buffer_limits(high=WRITE_BYTES_MAX)
@@ -102,6 +102,12 @@ class HttpConnection(asyncio.Protocol):
             waiting.cancel()
 
     # Called by the server.
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is between requests, as far as can be seen from here."""
+        is_busy = self._is_busy or self._is_held_up or self._transport.is_closing()
+        return self._reader.phase == "idle" and not is_busy
 
     def expired(self) -> None:
         if self._writing_paused or self._finished:

@@ -3,11 +3,15 @@
 import asyncio
 from dataclasses import dataclass
 from email.utils import formatdate
+from itertools import islice
 from typing import Literal, Protocol
 
 from duolog.ports.http import Handler
 
 NEVER = float("inf")
+
+EXAMINED_MAX = 64
+"""Connections among which one that is idle is looked for: few, so that a flood stays cheap."""
 
 Phase = Literal["idle", "head", "body", "deaf"]
 """What of a request is being received. On a deaf connection nothing more: one was refused, or
@@ -42,6 +46,9 @@ class Member(Protocol):
 
     deadline: float
 
+    @property
+    def is_idle(self) -> bool: ...
+
     def expired(self) -> None: ...
 
     def close_when_idle(self) -> None: ...
@@ -61,7 +68,7 @@ class HttpPool:
         self.bodies_bytes = 0
         self.bodies_bytes_max = limits.bodies_bytes_total_max
         self.closing = False
-        self.members: set[Member] = set()
+        self.members: dict[Member, None] = {}
         self.emptied = asyncio.Event()
 
     def sweep(self, now: float) -> None:
@@ -87,16 +94,30 @@ class HttpPool:
                 return NEVER
 
     def join(self, member: Member) -> None:
-        self.members.add(member)
+        self.members[member] = None
 
     def leave(self, member: Member) -> None:
-        self.members.discard(member)
+        self.members.pop(member, None)
         if self.closing and not self.members:
             self.emptied.set()
 
-    @property
-    def is_full(self) -> bool:
-        return len(self.members) >= self.limits.connections_max
+    def has_room(self) -> bool:
+        """Whether one more connection can be had.
+
+        Where there are too many, one that is idle makes way: whoever opens connections and does
+        nothing with them keeps nobody out.
+        """
+        if len(self.members) < self.limits.connections_max:
+            return True
+        examined = list(islice(self.members, EXAMINED_MAX))
+        for member in examined:
+            # Behind the others, which are looked at next time.
+            self.members[member] = self.members.pop(member)
+        idle = [member for member in examined if member.is_idle]
+        if not idle:
+            return False
+        min(idle, key=lambda member: member.deadline).close_when_idle()
+        return True
 
     @property
     def is_out_of_memory(self) -> bool:

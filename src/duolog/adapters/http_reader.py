@@ -81,7 +81,8 @@ class RequestReader:
         phase = self.phase
         if phase == "deaf":
             return []
-        self._parsed = parsed = []
+        parsed: list[Parsed] = []
+        self._parsed = parsed
         self._silent_bytes += len(data)
         try:
             self._parser.feed_data(data)

@@ -18,6 +18,7 @@ from duolog.adapters.clock import SystemClock
 from duolog.adapters.disk import LocalDisk
 from duolog.adapters.http import HttpServer, serve_http
 from duolog.adapters.http_client import HttpPoster
+from duolog.adapters.http_pool import HttpLimits
 from duolog.adapters.sqlite import SqliteStore
 from duolog.adapters.tcp import TcpListener, listen_tcp
 from duolog.admin_api.handler import AdminApi
@@ -253,7 +254,7 @@ def _listen(settings: Settings, door: KafkaDoor) -> TcpListener:
         return listen_tcp(
             *address,
             door.new_session,
-            connections_max=min(settings.integer("connections.max"), _descriptors() // 2),
+            connections_max=_connections_max(settings),
         )
     except OSError as error:
         raise _cannot_bind("kafka.listen", address, error) from error
@@ -263,9 +264,18 @@ async def _serve_http(name: str, settings: Settings, handler: Handler) -> HttpSe
     address = settings.address(name)
     assert address is not None
     try:
-        return await serve_http(handler, *address)
+        return await serve_http(handler, *address, _http_limits(settings))
     except OSError as error:
         raise _cannot_bind(name, address, error) from error
+
+
+def _http_limits(settings: Settings) -> HttpLimits:
+    return HttpLimits(connections_max=_connections_max(settings))
+
+
+def _connections_max(settings: Settings) -> int:
+    """Of one door. Segments need descriptors too."""
+    return min(settings.integer("connections.max"), _descriptors() // 2)
 
 
 def _sqs_door(settings: Settings, queues: Queues, clock: Clock, metrics: Metrics) -> SqsDoor:

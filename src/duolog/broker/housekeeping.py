@@ -42,7 +42,7 @@ class Housekeeping:
         self.quarantined = sum(len(each.log.damaged) for each in broker.partitions())
         """Batches set aside because they are damaged, over all partitions."""
         self.thinning: Callable[[], Iterable[Thinnable]] = tuple
-        """Partitions that may be thinned. Read one by one, and others are served in between."""
+        """Partitions that may be thinned; others are served between one and the next."""
         self._removals: set[asyncio.Task[None]] = set()
         self._checkpoint_bytes_in = 0
         self._checkpoint_ms = 0
@@ -81,16 +81,16 @@ class Housekeeping:
         changed: dict[Partition, int | None] = {}
         async for partition in self._each_partition(_unsettled):
             log_ = partition.log
-            end_offset = log_.end_offset
-            if log_.durable_offset < end_offset:
-                broker.flusher.request(partition)
             log_.checkpoint()
+            end_offset = log_.end_offset
+            if log_.needs_sync:
+                broker.flusher.request(partition)
             if partition.wants_snapshot and snapshots:
                 write = partition.take_snapshot()
                 if write is not None:
                     snapshots -= 1
                     await self._offload(partition, write)
-            is_settled = log_.durable_offset >= end_offset and not partition.wants_snapshot
+            is_settled = not log_.needs_sync and not partition.wants_snapshot
             changed[partition] = end_offset if is_settled else None
         await broker.storage.update_points(filter(self._is_live, changed))
         for partition, settled_offset in changed.items():
@@ -105,6 +105,10 @@ class Housekeeping:
             partition.expire_producers(producers_before_ms)
             partition.log.roll_if_aged(now_ms)
             removed = partition.log.expire(now_ms, partition.high_watermark)
+            if partition.log.needs_sync:
+                broker.flusher.request(partition)
+            elif partition.log.is_settled:
+                partition.log.rest()
             if removed:
                 log.info(
                     "segments expired",
@@ -123,16 +127,17 @@ class Housekeeping:
 
     async def thin(self) -> None:
         """Let one old message not hold everything behind it."""
-        for partition, kept_ranges, below_offset in self.thinning():
-            if len(partition.log.segments) == 1 or not self._is_live(partition):
-                continue
-            plan = partition.log.plan_thinning(kept_ranges, below_offset=below_offset)
-            if plan is None:
-                await asyncio.sleep(0)
-            else:
+        for number, (partition, kept_ranges, below_offset) in enumerate(self.thinning()):
+            plan = None
+            is_worth_a_look = len(partition.log.segments) > 1
+            if is_worth_a_look and self._is_live(partition):
+                plan = partition.log.plan_thinning(kept_ranges, below_offset=below_offset)
+            if plan is not None:
                 # What was done when it was planned may be replayed meanwhile.
                 still_holds = partial(plan.holds, kept_ranges)
                 await self._rewrite(partition, plan.build, "log thinned", still_holds)
+            elif is_worth_a_look or number % PARTITIONS_AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     async def _rewrite(
         self,

@@ -84,7 +84,7 @@ class Storage:
         )
         _report(topic, index, opened, recovery_point)
         opened.assign_epoch(leader_epoch)
-        return Partition(
+        partition = Partition(
             topic,
             index,
             opened,
@@ -93,6 +93,8 @@ class Storage:
             clock=self._clock,
             decompressed_bytes_max=self._decompressed_bytes_max,
         )
+        opened.rest()
+        return partition
 
     def remove(self, partition: Partition) -> str:
         """Take the partition's directory out of the way; the caller clears it up later."""

@@ -6,6 +6,7 @@ Everything else is rare; what happens to old records is in cleaner.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from msgspec.structs import replace
@@ -34,7 +35,7 @@ _UNSETTLED = -1
 
 
 class Log(Cleaner):
-    __slots__ = ("_snapshots", "recovery", "settled_offset")
+    __slots__ = ("_has_epochs_file", "_snapshots", "recovery", "settled_offset")
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class Log(Cleaner):
         super().__init__(disk, path, config, recovered, recovery_point=recovery_point)
         self.recovery = recovered.report
         self._snapshots = SnapshotStore(disk, path)
+        self._has_epochs_file = recovered.has_epochs_file
         self.settled_offset = _UNSETTLED
         """Where the log ended when a checkpoint of its owner left nothing to do."""
 
@@ -119,6 +121,19 @@ class Log(Cleaner):
         return partial(timestamps.find_max_timestamp, tuple(self.segments), self.start_offset)
 
     @property
+    def needs_sync(self) -> bool:
+        return self.durable_offset < self.end_offset or bool(self._unsynced)
+
+    def rest(self) -> None:
+        """Let go of every file of an idle log; what is asked for is opened again.
+
+        A node may hold more partitions than it may open files.
+        """
+        if not self.needs_sync and not self._staged and self._failure is None:
+            self._active.close_file()
+            self._reader.release()
+
+    @property
     def is_settled(self) -> bool:
         """Whether nothing was appended or cut since."""
         return self.settled_offset == self.end_offset
@@ -127,6 +142,7 @@ class Log(Cleaner):
         """Save what a restart would have to find out again. Needs no sync: it is verifiable."""
         if not self._is_released:
             self._active.save_index()
+            self._save_first_epochs()
 
     def close(self, now_ms: int) -> None:
         """Save the index up to its very end, so that opening again need not look at the log."""
@@ -134,6 +150,7 @@ class Log(Cleaner):
         if self._failure is None:
             self._active.add_end_entry()
             self._active.save_index()
+            self._save_first_epochs()
         if self.marks != read_marks(self._disk, self._path):
             self._write_marks(self.marks)
         for segment in self.segments:
@@ -152,9 +169,19 @@ class Log(Cleaner):
 
     def assign_epoch(self, epoch: int) -> None:
         """A leader begins at the present end. Durable with the next sync."""
-        if self.epochs.assign(epoch, self.end_offset):
-            self._unsynced.append(write_epochs(self._disk, self._path, self.epochs))
-            self._directory_changed = True
+        if self.epochs.assign(epoch, self.end_offset) and self._has_epochs_file:
+            self._save_epochs()
+
+    def _save_first_epochs(self) -> None:
+        """Without the file the batches tell, so that a log without records needs none."""
+        if not self._has_epochs_file and self._active.size:
+            with suppress(OSError):
+                self._save_epochs()
+
+    def _save_epochs(self) -> None:
+        self._unsynced.append(write_epochs(self._disk, self._path, self.epochs))
+        self._directory_changed = True
+        self._has_epochs_file = True
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """As Kafka's OffsetForLeaderEpoch: the epoch found, and where it ended."""
@@ -235,6 +262,7 @@ class Log(Cleaner):
         self._set_active(segment)
         self.epochs.truncate_end(self.end_offset)
         write_epochs(self._disk, self._path, self.epochs).sync()
+        self._has_epochs_file = True
         self._snapshots.remove_above(self.end_offset)
         # Its sync of the directory also makes durable what was renamed and removed here.
         write_quarantine(self._disk, self._path, self.damaged)

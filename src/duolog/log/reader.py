@@ -85,6 +85,12 @@ class LogReader:
         self._cursors.clear()
         self._opened = {each: None for each in self._opened if not each.deleted}
 
+    def release(self) -> None:
+        """Let go of the files and indexes of all sealed segments."""
+        for segment in self._opened:
+            segment.release()
+        self._opened.clear()
+
     def _locate(self, offset: int) -> tuple[Segment, int]:
         segment = self._segments[self.segment_at(offset)]
         if segment.damage:

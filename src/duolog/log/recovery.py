@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from duolog.config.topic import TopicConfig
 from duolog.log.checked_file import parent_of
-from duolog.log.epochs import EpochHistory, read_epochs, write_epochs
+from duolog.log.epochs import EPOCHS_FILE, NO_EPOCH, EpochHistory, read_epochs, write_epochs
 from duolog.log.file_names import LOG_SUFFIX, SEGMENT_SUFFIXES, offset_name, parse_name
 from duolog.log.marks import MARKS_FILE, Marks, read_marks, write_marks
 from duolog.log.quarantine import (
@@ -48,6 +48,7 @@ class Recovered:
     segments: list[Segment]
     marks: Marks
     epochs: EpochHistory
+    has_epochs_file: bool
     report: RecoveryReport
     durable_offset: int
     """Everything below it was durable before; what was scanned may be in the cache only."""
@@ -88,7 +89,10 @@ class Recovery:
         self._cut_lost_end(segments, now_ms)
         segments = self._start_at(segments)
         self._settle_damage(segments, known_damage)
-        epochs = self._settle_epochs(segments)
+        stored = None
+        if EPOCHS_FILE in names:
+            stored = read_epochs(self._disk, self._directory)
+        epochs = self._settle_epochs(segments, stored)
         end_offset = segments[-1].end_offset
         if SnapshotStore(self._disk, self._directory).remove_above(end_offset, names):
             self._disk.directory(self._directory).sync()
@@ -98,7 +102,15 @@ class Recovery:
             # before it is corrected, and must not vouch for others at the same offsets.
             marks = replace(marks, rescan_offset=durable_offset)
             write_marks(self._disk, self._directory, marks)
-        return Recovered(segments, marks, epochs, self._report, durable_offset, self._unsynced)
+        return Recovered(
+            segments,
+            marks,
+            epochs,
+            EPOCHS_FILE in names or epochs.latest != NO_EPOCH,
+            self._report,
+            durable_offset,
+            self._unsynced,
+        )
 
     def _open_segments(
         self, names: list[str], known_damage: list[DamagedRange], now_ms: int
@@ -186,8 +198,7 @@ class Recovery:
             spread_damage(segments, ranges)
         self._report.quarantined = ranges
 
-    def _settle_epochs(self, segments: list[Segment]) -> EpochHistory:
-        stored = read_epochs(self._disk, self._directory)
+    def _settle_epochs(self, segments: list[Segment], stored: EpochHistory | None) -> EpochHistory:
         if stored is None:
             history = EpochHistory()
             for segment in segments:

@@ -35,6 +35,10 @@ class SegmentFiles:
                 file = self._file
         return file
 
+    def close_file(self) -> None:
+        """Let go of the file; it comes back when asked for."""
+        self._file = None
+
     @property
     def paths(self) -> list[str]:
         """All its files, to be removed once the segment is deleted."""

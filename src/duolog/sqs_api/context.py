@@ -19,7 +19,7 @@ Abandon = Callable[[], None]
 """To be called when the client goes before it is answered."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Context:
     queues: Queues
     urls: QueueUrls

@@ -21,6 +21,7 @@ from duolog.sqs_api.request_ids import RequestIds
 from duolog.wire.sqs.apis import ACTIONS
 
 PROTOCOL = "sqs"
+CONTEXTS_MAX = 256
 NO_ACTION = "unknown"
 """Under which requests are counted that ask for no action of ours, or may not ask at all."""
 
@@ -48,6 +49,7 @@ class SqsDoor:
         self._now_ns = clock.monotonic_ns
         self._request_ids = RequestIds(first_request_id)
         self._stats = {name: metrics.request(PROTOCOL, name) for name in (*ACTIONS, NO_ACTION)}
+        self._contexts: dict[tuple[bytes, str], Context] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __call__(self, request: Request) -> Deferred:
@@ -58,14 +60,7 @@ class SqsDoor:
             action, content = protocol.open(request)
             answer.is_for(action, self._stats[action.name])
             asked = protocol.decode(action, content, request.path)
-            context = Context(
-                self._queues,
-                self._urls,
-                self._arns,
-                self._account_id,
-                request.headers.get(b"host", b"localhost"),
-                sender_id,
-            )
+            context = self._context(request.headers.get(b"host", b"localhost"), sender_id)
             call_back = CALLING_BACK.get(action.name)
             if call_back is None:
                 self._begin(answer.after(WAITING[action.name], context, asked))
@@ -76,6 +71,17 @@ class SqsDoor:
         except Refusal as refusal:
             answer.done(refusal)
         return answer
+
+    def _context(self, host: bytes, sender_id: str) -> Context:
+        """Most requests come by the same name, from the same sender."""
+        context = self._contexts.get((host, sender_id))
+        if context is None:
+            if len(self._contexts) >= CONTEXTS_MAX:
+                self._contexts.clear()
+            context = self._contexts[host, sender_id] = Context(
+                self._queues, self._urls, self._arns, self._account_id, host, sender_id
+            )
+        return context
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Go on with it although its client may go: half of a change would be left behind."""

@@ -261,15 +261,44 @@ async def test_a_handler_is_cancelled_when_its_client_has_gone() -> None:
         await asyncio.wait_for(cancelled.wait(), 5)
 
 
-async def test_connections_over_the_maximum_are_turned_away() -> None:
-    async with serving(echo, connections_max=1) as server:
+async def test_connections_over_the_maximum_are_turned_away_while_all_are_busy() -> None:
+    entered, release = asyncio.Event(), asyncio.Event()
+
+    async def wait(request: Request) -> Response:
+        entered.set()
+        await release.wait()
+        return echo(request)
+
+    async with serving(wait, connections_max=2) as server:
         first_reader, first = await connect(server)
         first.write(GET % b"")
-        await read_answer(first_reader)
-        second_reader, second = await connect(server)
-        assert (await asyncio.wait_for(second_reader.read(), 5)).startswith(b"HTTP/1.1 503")
-        first.close()
-        second.close()
+        await entered.wait()
+        _, half_sent = await connect(server)
+        half_sent.write(b"GET / HTTP/1.1\r\nHo")
+        await asyncio.sleep(0.05)
+        third_reader, third = await connect(server)
+        assert (await asyncio.wait_for(third_reader.read(), 5)).startswith(b"HTTP/1.1 503")
+        release.set()
+        assert (await read_answer(first_reader))[0] == 200
+        for writer in (first, half_sent, third):
+            writer.close()
+
+
+async def test_the_connection_that_is_idle_longest_makes_way_for_a_new_one() -> None:
+    async with serving(echo, connections_max=3, idle_seconds_max=0.4) as server:
+        streams: list[Streams] = []
+        for number in range(3):
+            streams.append(await connect(server))
+            streams[-1][1].write(GET % b"%d" % number)
+            await read_answer(streams[-1][0])
+            await asyncio.sleep(0.11)
+        streams.append(await connect(server))
+        assert await asyncio.wait_for(streams[0][0].read(), 5) == b""
+        for reader, writer in streams[1:]:
+            writer.write(GET % b"")
+            assert (await read_answer(reader))[0] == 200
+        for _, writer in streams:
+            writer.close()
 
 
 async def test_closing_lets_requests_in_progress_be_answered() -> None:

@@ -1,5 +1,6 @@
 """The duties beside serving: who is idle costs nothing, who is thinned loses nothing."""
 
+import errno
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from duolog.log.checkpoint import (
     RECOVERY_POINTS_FILE,
     read_checkpoint,
 )
+from duolog.model.errors import StorageFailed
 from duolog.records.builder import build_batch
 from duolog.records.iterator import iter_records
 from duolog.records.record import Record
@@ -172,6 +174,22 @@ async def test_an_idle_segment_past_its_age_is_sealed_by_retention(broker: Broke
     broker.clock.at_ms += 1001
     await Housekeeping(broker).expire()
     assert len(partition.log.segments) == 2
+
+
+async def test_many_idle_partitions_need_no_descriptors(
+    broker: Broker, disk: InterruptedDisk
+) -> None:
+    duties = Housekeeping(broker)
+    (partition,) = await topics(broker, 1)
+    await append(partition)
+    for _ in range(2):
+        await duties.checkpoint()
+    await duties.expire()
+    disk.fail("open", errno.EMFILE, path_part=".log")
+    with pytest.raises(StorageFailed):
+        partition.read(0, 1000)
+    assert partition.read(0, 1000) is not None
+    await append(partition)
 
 
 MESSAGES = 60

@@ -79,6 +79,26 @@ def test_a_missing_history_is_made_again_from_the_batches() -> None:
     assert open_log(disk, SMALL, recovery_point=30).epochs.entries == [(1, 0), (2, 10), (5, 20)]
 
 
+def test_a_log_without_records_needs_no_history() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    log.assign_epoch(3)
+    log.checkpoint()
+    sync(log)
+    assert not disk.exists(f"{PATH}/leader-epochs")
+    append(log, batch_of(b"a"), epoch=3)
+    log.checkpoint()
+    sync(log)
+    disk.crash()
+    assert disk.exists(f"{PATH}/leader-epochs")
+    log = open_log(disk, recovery_point=1)
+    assert log.epochs.entries == [(3, 0)]
+    log.assign_epoch(4)
+    sync(log)
+    disk.crash()
+    assert open_log(disk, recovery_point=1).epochs.entries == [(3, 0), (4, 1)]
+
+
 def test_epochs_are_cut_with_the_log() -> None:
     log = open_log(FakeDisk())
     for epoch in (1, 2, 5):

@@ -153,6 +153,35 @@ def test_a_segment_is_rolled_when_it_is_old() -> None:
     assert len(log.segments) == 3
 
 
+def test_a_resting_log_holds_no_file_and_goes_on_when_asked() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    stored = fill(log, 30)
+    sync(log)
+    assert contents(log) == stored
+    log.rest()
+    disk.fail("open", errno.EMFILE, path_part=".log", times=2)
+    for offset in (0, 29):
+        with pytest.raises(OSError):
+            log.read(offset, 1000, 30)
+    assert contents(log) == stored
+    log.rest()
+    stored += fill(log, 30)
+    sync(log)
+    disk.crash()
+    assert contents(open_log(disk)) == stored
+
+
+def test_a_log_does_not_rest_before_it_is_durable() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    fill(log, 1)
+    log.rest()
+    disk.fail("open", errno.EMFILE, path_part=".log")
+    sync(log)
+    assert log.durable_offset == 1
+
+
 def test_a_changed_configuration_holds_at_once() -> None:
     log = open_log(FakeDisk(), TopicConfig())
     fill(log, 5)

@@ -10,7 +10,7 @@ import botocore.session
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.sqs_api.workbench import (
+from tests.unit.sqs_api.workbench import headers_of, (
     ACCOUNT,
     HOST,
     Refused,
@@ -63,7 +63,7 @@ async def test_json_is_known_by_its_target() -> None:
     del request.headers[b"content-type"]
     response = await sqs.answer(request)
     assert (response.status, response.body) == (200, b"{}")
-    assert dict(response.headers)[b"Content-Type"] == b"application/x-amz-json-1.0"
+    assert headers_of(response)[b"Content-Type"] == b"application/x-amz-json-1.0"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ async def test_a_get_with_an_action_is_served() -> None:
         "GET", "/", "Action=ListQueues&Version=2012-11-05", {b"host": b"h"}, b"", "127.0.0.1:1"
     )
     response = await sqs.answer(request)
-    assert dict(response.headers)[b"Content-Type"] == b"text/xml"
+    assert headers_of(response)[b"Content-Type"] == b"text/xml"
     assert sqs.parse("ListQueues", response) == {"QueueUrls": [f"http://h/{ACCOUNT}/q"]}
 
 
@@ -199,7 +199,7 @@ async def test_urls_echo_the_host_that_the_client_used(sqs: Workbench) -> None:
 
 async def test_each_answer_has_an_id_of_its_own(sqs: Workbench) -> None:
     request = sqs.request("ListQueues", {})
-    ids = {dict((await sqs.answer(request)).headers)[b"x-amzn-RequestId"] for _ in range(3)}
+    ids = {headers_of(await sqs.answer(request))[b"x-amzn-RequestId"] for _ in range(3)}
     assert len(ids) == 3
     assert all(len(each) == 36 for each in ids)
 

@@ -14,7 +14,7 @@ from tests.fakes.group_shell import SetClock
 from tests.fakes.queues import FakeQueues
 
 from duolog.observe.metrics import Metrics
-from duolog.ports.http import Deferred, Request, Response
+from duolog.ports.http import Deferred, HeaderLines, Request, Response
 from duolog.sqs_api.door import SqsDoor
 from duolog.wire.sqs.apis import ACTIONS
 from duolog.wire.sqs.messages import Shape
@@ -91,7 +91,7 @@ class Workbench:
         return query_request(urlencode(form).encode())
 
     def parse(self, action: str, response: Response) -> dict[str, Any]:
-        headers = dict(response.headers)
+        headers = headers_of(response)
         assert headers[b"x-amzn-RequestId"].startswith(b"00000000-0000-")
         if self.protocol == "json":
             return _parse_json(response)
@@ -145,6 +145,13 @@ def _flatten_one(layout: Layout | None, value: Any, name: str, form: dict[str, s
         _flatten(layout.shape, value, f"{name}.", form)
     else:
         form[name] = _text(value)
+
+
+def headers_of(response: Response) -> dict[bytes, bytes]:
+    if isinstance(response.headers, HeaderLines):
+        lines = response.headers.split(b"\r\n")[:-1]
+        return dict(line.split(b": ", 1) for line in lines)
+    return dict(response.headers)
 
 
 def _parse_json(response: Response) -> dict[str, Any]:

@@ -90,8 +90,10 @@ class Consuming:
         found: list[Received] = []
         commits: Commits | None = None
         partitions = self._queue.partitions
-        for turn in range(len(partitions)):
-            partition = partitions[(self._turn + turn) % len(partitions)]
+        if len(partitions) > 1:
+            first = self._turn % len(partitions)
+            partitions = partitions[first:] + partitions[:first]
+        for partition in partitions:
             wanted = receive.count - len(found)
             end_offset = self._hand_out(receive, partition, wanted, now_ms, found)
             if end_offset is not None:
@@ -119,8 +121,7 @@ class Consuming:
     ) -> int | None:
         """What the journal must reach before the answer; None if nothing was handed out."""
         delivery = partition.delivery
-        due_ms = delivery.next_deadline_ms()
-        if due_ms is not None and due_ms <= now_ms:
+        if delivery.soonest_ms <= now_ms:
             delivery.tick(now_ms)
         if receive.attempt:
             again = delivery.find_attempt(receive.attempt, now_ms)

@@ -239,10 +239,12 @@ class QueueRegistry:
         """Something happened to the partition: see to it that its time is looked at."""
         partition.is_quiet = False
         delivery = partition.delivery
+        armed_ms = partition.armed_ms
+        if armed_ms is not None and delivery.soonest_ms >= armed_ms and not delivery.has_dead:
+            return
         due_ms = delivery.next_deadline_ms()
         if delivery.has_dead and not partition.is_burying:
             due_ms = partition.burial_ms
-        armed_ms = partition.armed_ms
         if armed_ms is None:
             upkeep_ms = self.clock.now_ms() + UPKEEP_MS
             self._timekeeper.arm(partition, upkeep_ms if due_ms is None else min(due_ms, upkeep_ms))

@@ -97,6 +97,11 @@ class Delivery(Transitions):
         has_news, self._has_news = self._has_news, False
         return has_news
 
+    @property
+    def soonest_ms(self) -> int:
+        """Before then `tick` has nothing to do. Cheaper than `next_deadline_ms`, and less exact."""
+        return min(self._deadlines.soonest_ms, self._delayed.soonest_ms)
+
     def next_deadline_ms(self) -> int | None:
         """When `tick` next has something to do."""
         deadline_ms, due_ms = self._deadlines.next_ms(), self._delayed.next_ms()

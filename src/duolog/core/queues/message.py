@@ -62,6 +62,9 @@ class Outgoing(NamedTuple):
     """Empty for the account's own."""
 
 
+_NOTHING_MORE = Outgoing("")[1:]
+
+
 class Message(NamedTuple):
     body: str
     attributes: Mapping[str, MessageAttribute]
@@ -76,6 +79,8 @@ class Message(NamedTuple):
 
 
 def to_record(message: Outgoing, *, fifo: bool, delay_ms: int, now_ms: int) -> Record:
+    if not delay_ms and message[1:] == _NOTHING_MORE:
+        return Record(None, message.body.encode(), (), now_ms)
     group = message.group_id
     headers: list[tuple[str, bytes | None]] = []
     types: dict[str, str] = {}

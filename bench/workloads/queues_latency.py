@@ -1,0 +1,92 @@
+"""From sending a message to having it, by a receiver that waits for it in a long poll."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from statistics import quantiles
+
+from bench import sqs
+from bench.http_line import Line
+from bench.http_load import sqs_request
+from bench.meter import Meter
+from bench.processes import Server
+from bench.rows import Row
+from bench.samples import Sample, summarize
+from bench.stand import Stand
+
+BODY = "x" * 1024
+RATE = 100
+"""Messages a second: slow enough that none waits for another."""
+PARK_SECONDS = 0.003
+"""After this the receiver's request has been read and waits."""
+WAIT_SECONDS = 20
+FLOOR = "round trip to uvloop + httptools"
+
+
+def run(stand: Stand) -> Iterator[Row]:
+    title = f"send to receive by long poll, 1 KB at {RATE}/s, fsync"
+    times = int(RATE * stand.scale.latency_seconds)
+    with stand.broker("fsync", door="sqs") as node, stand.http_floor() as floor:
+        url = sqs.create_queue(node.host_and_port, "latency")
+        ours, bare = stand.interleave(
+            title, lambda n: _through(node, url, times), lambda n: _around(floor, url, times)
+        )
+    yield Row("queues/latency", title, "p50_us", summarize(ours), summarize(bare), FLOOR)
+
+
+def _through(node: Server, url: str, times: int) -> Sample:
+    send = _request(node, "SendMessage", url, MessageBody=BODY)
+    receive = _request(node, "ReceiveMessage", url, WaitTimeSeconds=WAIT_SECONDS)
+
+    def once() -> float:
+        receiver.send(receive)
+        time.sleep(PARK_SECONDS)
+        began = time.perf_counter()
+        sender.send(send)
+        received = receiver.receive()
+        took = time.perf_counter() - began
+        # Before or after the message was received: either is right.
+        sender.receive()
+        (message,) = json.loads(received)["Messages"]
+        sender.ask(_request(node, "DeleteMessage", url, ReceiptHandle=message["ReceiptHandle"]))
+        return took
+
+    with Line(node.host_and_port) as sender, Line(node.host_and_port) as receiver:
+        return _paced(node, times, once)
+
+
+def _around(floor: Server, url: str, times: int) -> Sample:
+    """What the network and our own clock have in it."""
+    send = _request(floor, "SendMessage", url, MessageBody=BODY)
+
+    def once() -> float:
+        began = time.perf_counter()
+        line.ask(send)
+        return time.perf_counter() - began
+
+    with Line(floor.host_and_port) as line:
+        return _paced(floor, times, once)
+
+
+def _request(server: Server, action: str, url: str, **fields: object) -> bytes:
+    return sqs_request(action, {"QueueUrl": url, **fields}, host=server.address)
+
+
+def _paced(server: Server, times: int, once: Callable[[], float]) -> Sample:
+    meter, own_cpu_before, began = Meter(server), time.process_time(), time.monotonic()
+    took_us = []
+    for number in range(times):
+        time.sleep(max(began + number / RATE - time.monotonic(), 0))
+        took_us.append(once() * 1e6)
+    seconds = time.monotonic() - began
+    usage = meter.read(load_cpu_seconds=time.process_time() - own_cpu_before)
+    cuts = quantiles(took_us, n=100, method="inclusive")
+    return Sample(
+        seconds=seconds,
+        cpu_seconds=usage.cpu_seconds,
+        others_cores=usage.others_cores,
+        messages=times,
+        p50_us=cuts[49],
+        p99_us=cuts[98],
+        p999_us=max(took_us),
+    )
