@@ -57,7 +57,13 @@ def scale_of(arguments: argparse.Namespace) -> Scale:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--only", help=f"some of: {', '.join(GROUPS)}; or queues")
-    parser.add_argument("--peers", action="store_true", help="also run other brokers, if installed")
+    parser.add_argument(
+        "--peers",
+        nargs="?",
+        const="all",
+        choices=("all", "topics", "queues"),
+        help="also run other servers, if installed",
+    )
     parser.add_argument("--quick", action="store_true", help="small counts: a minute or two")
     parser.add_argument("--rounds", type=int, help="runs per workload, of which the median counts")
     parser.add_argument("--size-gb", type=float, default=10.0, help="size of the backlog")
@@ -85,8 +91,10 @@ def measure(arguments: argparse.Namespace) -> Report:
         except FAILURES as failure:
             show_progress(f"{group} failed: {failure} (logs are in {directory})\n")
             report.rows.append(failed(group, str(failure)))
-    if arguments.peers:
+    if arguments.peers in ("all", "topics"):
         report.peers.extend(roster.run(stand))
+    if arguments.peers in ("all", "queues"):
+        report.queue_peers.extend(roster.run_queues(stand))
     end_progress()
     if not report.failed:
         shutil.rmtree(directory)

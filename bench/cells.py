@@ -2,6 +2,7 @@
 
 from bench.goals import Verdict
 from bench.peers.peer import PeerResult
+from bench.peers.queue_peer import QueuePeerResult
 from bench.rows import Row
 
 HEADINGS = (
@@ -18,6 +19,17 @@ HEADINGS = (
 )
 GOAL_HEADINGS = ("", "goal", "limit", "measured")
 PEER_HEADINGS = ("peer", "durability", "produced/s", "CPU us", "consumed/s", "CPU us", "note")
+QUEUE_PEER_HEADINGS = (
+    "peer of queues",
+    "durability",
+    "sent/s",
+    "CPU us",
+    "received/s",
+    "CPU us",
+    "deleted/s",
+    "CPU us",
+    "note",
+)
 _UNITS = {
     "mb_per_s": "MB/s",
     "messages_per_s": "msg/s",
@@ -74,6 +86,20 @@ def peer_cells(result: PeerResult) -> list[str]:
         number(result.produce_cpu_us),
         number(result.consumed_per_s),
         number(result.consume_cpu_us),
+        result.note,
+    ]
+
+
+def queue_peer_cells(result: QueuePeerResult) -> list[str]:
+    return [
+        result.name,
+        result.durability,
+        number(result.sent_per_s),
+        number(result.send_cpu_us),
+        number(result.received_per_s),
+        number(result.receive_cpu_us),
+        number(result.deleted_per_s),
+        number(result.delete_cpu_us),
         result.note,
     ]
 

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bench import cells
 from bench.goals import Verdict, is_disturbed, judge
 from bench.peers.peer import PeerResult
+from bench.peers.queue_peer import QueuePeerResult
 from bench.rows import Row
 from bench.table import print_table
 
@@ -16,9 +17,11 @@ LEGEND = """\
 Medians of interleaved runs. The floor of bare requests is a uvloop server that only moves the
 same bytes to or from the same disk; of librdkafka producing, librdkafka's own in-memory broker in
 C; of librdkafka consuming, the bare sendfile server driven by a C program, so only its CPU
-compares. CPU is the server's; *core* its share of one; *spread* half the range of the runs over
-their median; *others* what unrelated processes used meanwhile, in cores. A goal is void where the
-run was too disturbed to decide it. A MB is 10^6 bytes."""
+compares; of queues, a uvloop server that parses the same HTTP requests with the same library and
+answers a constant; of queues that hold much, a node on which they hold little. CPU is the
+server's; *core* its share of one; *spread* half the range of the runs over their median; *others*
+what unrelated processes used meanwhile, in cores. A goal is void where the run was too disturbed
+to decide it. A MB is 10^6 bytes."""
 DISTURBED = "other processes used more than a quarter of a core meanwhile."
 
 
@@ -28,6 +31,7 @@ class Report:
     command: str
     rows: list[Row]
     peers: list[PeerResult]
+    queue_peers: list[QueuePeerResult] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,6 +41,7 @@ class Report:
             "rows": [row.to_json() for row in self.rows],
             "goals": [asdict(verdict) for verdict in judge(self.rows)],
             "peers": [asdict(peer) for peer in self.peers],
+            "queue_peers": [asdict(peer) for peer in self.queue_peers],
         }
         path.write_text(json.dumps(fields, indent=1) + "\n")
 
@@ -48,6 +53,7 @@ class Report:
             command=fields["command"],
             rows=[Row.from_json(row) for row in fields["rows"]],
             peers=[PeerResult(**peer) for peer in fields["peers"]],
+            queue_peers=[QueuePeerResult(**peer) for peer in fields.get("queue_peers", [])],
         )
 
     @property
@@ -61,6 +67,9 @@ class Report:
             print_table("Goals", cells.GOAL_HEADINGS, [cells.goal_cells(v) for v in judged])
         if self.peers:
             print_table("Peers", cells.PEER_HEADINGS, [cells.peer_cells(p) for p in self.peers])
+        if self.queue_peers:
+            lines = [cells.queue_peer_cells(peer) for peer in self.queue_peers]
+            print_table("Peers of queues", cells.QUEUE_PEER_HEADINGS, lines)
 
     def markdown(self) -> str:
         parts = ["## Performance", "", _machine_sentence(self.machine), "", f"    {self.command}"]
@@ -77,6 +86,9 @@ class Report:
         if self.peers:
             peers = [cells.peer_cells(peer) for peer in self.peers]
             parts += ["", *_markdown_table(cells.PEER_HEADINGS, peers)]
+        if self.queue_peers:
+            peers = [cells.queue_peer_cells(peer) for peer in self.queue_peers]
+            parts += ["", *_markdown_table(cells.QUEUE_PEER_HEADINGS, peers)]
         return "\n".join(parts) + "\n"
 
     def _judged(self) -> list[Verdict]:

@@ -111,7 +111,8 @@ class Stand:
     @contextmanager
     def http_floor(self) -> Iterator[Server]:
         ready, log_path = self.directory / "http-floor.ready", self.directory / "http-floor.log"
-        argv = [sys.executable, "-m", "bench.http_floor", "--ready-file", ready]
+        argv: list[str | Path] = [sys.executable, "-m", "bench.http_floor"]
+        argv += ["--ready-file", ready]
         with processes.start(
             HTTP_FLOOR, argv, ready_file=ready, log_path=log_path, door="sqs"
         ) as server:

@@ -1,10 +1,24 @@
 """Runs the peers that are installed, and lists the others."""
 
-from bench.peers import apache_kafka, duolog, nats, rabbitmq, redis
+from bench.driver import LoadFailed
+from bench.http_line import BadAnswer
+from bench.peers import (
+    apache_kafka,
+    duolog,
+    duolog_queues,
+    elasticmq,
+    moto,
+    nats,
+    rabbitmq,
+    redis,
+)
 from bench.peers.peer import Peer, PeerResult, result_of
+from bench.peers.queue_peer import QueuePeer, QueuePeerResult, measure
+from bench.processes import ServerFailed
 from bench.stand import Stand
 
 PEERS: tuple[Peer, ...] = (duolog, nats, redis, rabbitmq, apache_kafka)
+QUEUE_PEERS: tuple[QueuePeer, ...] = (duolog_queues, elasticmq, moto)
 
 
 def run(stand: Stand) -> list[PeerResult]:
@@ -18,4 +32,20 @@ def run(stand: Stand) -> list[PeerResult]:
             stand.progress(f"peers: {trial.name}")
             produced, consumed = trial.run(stand, stand.scale.peer_messages)
             results.append(result_of(trial, produced, consumed))
+    return results
+
+
+def run_queues(stand: Stand) -> list[QueuePeerResult]:
+    results = []
+    for peer in QUEUE_PEERS:
+        lacking = peer.missing()
+        for trial in peer.trials():
+            if lacking:
+                results.append(QueuePeerResult(trial.name, note=f"not installed: {lacking}"))
+                continue
+            stand.progress(f"peers of queues: {trial.name}")
+            try:
+                results.append(measure(stand, trial))
+            except (ServerFailed, LoadFailed, BadAnswer) as failure:
+                results.append(QueuePeerResult(trial.name, note=f"failed: {failure}"))
     return results

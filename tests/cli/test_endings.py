@@ -67,15 +67,21 @@ def test_whoever_reads_only_the_beginning_is_not_scolded(duolog: Command, topic:
     assert consumer.wait(SECONDS_MAX) == 0
 
 
-def answered(duolog: Command, topic: str, answer: bytes) -> tuple[int, bytes]:
-    """Remove a topic on a terminal; the exit code, and what the terminal showed."""
+def answered(duolog: Command, topic: str, answer: bytes | None) -> tuple[int, bytes]:
+    """Remove a topic on a terminal; the exit code, and what the terminal showed.
+
+    Without an answer, the question is interrupted.
+    """
     leader, follower = pty.openpty()
     removing = duolog.start("topic", "rm", topic, stdin=follower, stdout=follower, stderr=follower)
     os.close(follower)
     shown = b""
     while b"to go on:" not in shown:
         shown += os.read(leader, 1_000)
-    os.write(leader, answer)
+    if answer is None:
+        removing.send_signal(signal.SIGINT)
+    else:
+        os.write(leader, answer)
     code = removing.wait(SECONDS_MAX)
     try:
         while data := os.read(leader, 1_000):
@@ -96,6 +102,12 @@ def test_on_a_terminal_the_name_has_to_be_typed(duolog: Command, topic: str) -> 
     code, shown = answered(duolog, topic, topic.encode() + b"\n")
     assert code == 0
     assert duolog("topic", "info", topic).code == 3
+
+
+def test_the_question_can_be_interrupted(duolog: Command, topic: str) -> None:
+    code, _ = answered(duolog, topic, None)
+    assert code == 130
+    assert duolog("topic", "info", topic).code == 0
 
 
 def test_nothing_is_coloured(duolog: Command, topic: str) -> None:

@@ -195,9 +195,8 @@ def test_the_edge_of_a_limit_is_accepted_and_one_past_it_is_not(lenient: Any) ->
         assert not isinstance(answer, dict) or "Failed" not in answer, name
 
 
-@pytest.mark.parametrize("token", ["x", "☃", "-1", "A" * 10_000, ""])
-def test_a_page_that_nobody_was_told_of_is_refused_or_empty(lenient: Any, token: str) -> None:
-    try:
-        lenient.list_queues(NextToken=token, MaxResults=5)
-    except ClientError as failure:
-        assert error_code(failure) == INVALID
+def test_a_page_that_nobody_was_told_of_is_refused(lenient: Any) -> None:
+    for token in ("☃", "-1", "!", "A" * 10_000):
+        with pytest.raises(ClientError) as failure:
+            lenient.list_queues(NextToken=token, MaxResults=5)
+        assert error_code(failure.value) == INVALID, token

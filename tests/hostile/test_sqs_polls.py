@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.harness.node import Node
 from tests.harness.process import resident_bytes
-from tests.harness.sqs import Queue, eventually
+from tests.harness.sqs import Queue, client, eventually
 from tests.harness.sqs_wire import SqsWire, http_request, json_request, query_request
 
 pytestmark = pytest.mark.usefixtures("queues_stay_well")
@@ -139,8 +139,6 @@ def test_a_queue_purged_under_a_long_poll_goes_on(node: Node, queue: Queue) -> N
 
 
 def test_a_node_that_stops_lets_its_long_polls_go(tmp_path: Any) -> None:
-    from tests.harness.sqs import client
-
     with Node(tmp_path) as node:
         queue = Queue.create(client(node.sqs))
         with SqsWire(node.sqs) as wire:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from botocore.serialize import create_serializer
 from tests.clients.sqs.provocations import minimal
 from tests.harness.node import Node
 from tests.harness.sqs import Queue
@@ -28,8 +29,6 @@ def wire(node: Node) -> Any:
 
 def serialized(action: str, asked: dict[str, Any]) -> dict[str, Any]:
     """The form that an SDK of the Query protocol makes of a request."""
-    from botocore.serialize import create_serializer
-
     serializer = create_serializer("query", include_validation=False)
     return dict(serializer.serialize_to_request(asked, QUERY_MODEL.operation_model(action))["body"])
 

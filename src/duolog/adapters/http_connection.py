@@ -146,7 +146,8 @@ class HttpConnection(asyncio.Protocol):
         fresh += sum(len(item.body) for item, _ in parsed if isinstance(item, Request))
         self._unfinished_bytes = unfinished
         self._charge(fresh)
-        if fresh and self._pool.is_out_of_memory:
+        has_much = self._charged_bytes > self._pool.limits.body_bytes_granted
+        if fresh and has_much and self._pool.is_out_of_memory:
             # Refused rather than paused, which could leave all of them half received.
             parsed = reader.refuse(503, "Too many requests are in progress. Try again later.")
         if parsed:

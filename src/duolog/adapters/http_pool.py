@@ -26,6 +26,9 @@ class HttpLimits:
     body_bytes_max: int = 16 * 1024 * 1024
     bodies_bytes_total_max: int = 256 * 1024 * 1024
     """Bodies that are being received or handled, over all connections."""
+    body_bytes_granted: int = 16 * 1024
+    """What of them each connection may have even when there are too many: whoever sends much and
+    slowly does not keep out those who ask for little."""
     connections_max: int = 10_000
     pipelined_max: int = 64
     """Requests of a connection that wait for earlier ones before its reading pauses."""

@@ -164,6 +164,8 @@ class RequestReader:
             self._repeats += 1
             if self._repeats > self._limits.headers_max:
                 raise _Refused(*self._too_many_headers())
+            if name == b"host":
+                raise _Refused(400, "A request has one Host header.")
             value = fields[name] + b"," + value
         fields[name] = value
 

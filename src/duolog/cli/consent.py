@@ -1,5 +1,6 @@
 """Nothing is destroyed before somebody who knows what would be lost has said so."""
 
+import signal
 import sys
 from typing import Annotated
 
@@ -29,10 +30,19 @@ def has_consent(name: str, loss: str, *, yes: bool, dry_run: bool) -> bool:
             "Nobody can be asked here, so nothing was done. Run it with --yes if it is meant.",
             ExitCode.NOT_ALLOWED,
         )
-    print(f"Type '{name}' to go on: ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip() != name:
+    if _ask(f"Type '{name}' to go on: ") != name:
         raise Failure(
             "That is another name, so nothing was done. Run it again if it is meant.",
             ExitCode.NOT_ALLOWED,
         )
     return True
+
+
+def _ask(question: str) -> str:
+    print(question, end="", file=sys.stderr, flush=True)
+    # Under asyncio an interrupt is only noted, and would be noticed after the answer.
+    noted = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.readline().strip()
+    finally:
+        signal.signal(signal.SIGINT, noted)

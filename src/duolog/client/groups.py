@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 from duolog.client.assignment import assigned_partitions
 from duolog.client.cluster import Cluster
 from duolog.client.errors import check
+from duolog.client.offsets import TopicPartition
 from duolog.wire.kafka.apis import ApiKey
-
-TopicPartition = tuple[str, int]
 
 _NO_MEMBER = {"generation_id_or_member_epoch": -1, "member_id": "", "group_instance_id": None}
 

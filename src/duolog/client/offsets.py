@@ -1,18 +1,23 @@
 """Where partitions start and end, and what came first from a time on."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from duolog.client.cluster import Cluster
-from duolog.client.errors import check
+from duolog.client.errors import Refused, check
 from duolog.wire.kafka.apis import ApiKey
+
+TopicPartition = tuple[str, int]
 
 LATEST = -1
 EARLIEST = -2
 NO_OFFSET = -1
+PARTITIONS_PER_REQUEST_MAX = 10_000
 
 _CONSUMER = -1
+_ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 class Bounds(NamedTuple):
@@ -26,52 +31,71 @@ class Bounds(NamedTuple):
         return self.end_offset - self.start_offset
 
 
-async def list_offsets(cluster: Cluster, topic: str, wanted: Mapping[int, int]) -> dict[int, int]:
+async def list_offsets(
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, missing_ok: bool = False
+) -> dict[TopicPartition, int]:
     """Per partition, the first offset at or after a time in ms, or EARLIEST or LATEST.
 
-    NO_OFFSET where nothing is that young.
+    NO_OFFSET where nothing is that young. Partitions that are not there are left out, if
+    they may be missing, and refused otherwise.
     """
 
-    async def attempt() -> dict[int, int]:
-        by_leader: dict[int, list[int]] = {}
-        for partition in wanted:
-            by_leader.setdefault(await cluster.leader(topic, partition), []).append(partition)
-        found = await asyncio.gather(
-            *(
-                _ask(cluster, leader, topic, {each: wanted[each] for each in partitions})
-                for leader, partitions in by_leader.items()
-            )
-        )
-        return {partition: offset for each in found for partition, offset in each.items()}
+    async def attempt() -> dict[TopicPartition, int]:
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for at in wanted:
+            try:
+                by_leader.setdefault(await cluster.leader(*at), []).append(at)
+            except Refused as refusal:
+                if not missing_ok or refusal.name != _ABSENT:
+                    raise
+        found: dict[TopicPartition, int] = {}
+        for leader, partitions in by_leader.items():
+            left = iter(partitions)
+            while some := list(islice(left, PARTITIONS_PER_REQUEST_MAX)):
+                asked = {at: wanted[at] for at in some}
+                found |= await _ask(cluster, leader, asked, missing_ok)
+        return found
 
     return await cluster.retry(attempt)
 
 
-async def bounds_of(cluster: Cluster, topic: str, partitions: Iterable[int]) -> dict[int, Bounds]:
-    indexes = list(partitions)
+async def bounds_of(
+    cluster: Cluster, partitions: Collection[TopicPartition], *, missing_ok: bool = False
+) -> dict[TopicPartition, Bounds]:
     start_offsets, end_offsets = await asyncio.gather(
-        list_offsets(cluster, topic, dict.fromkeys(indexes, EARLIEST)),
-        list_offsets(cluster, topic, dict.fromkeys(indexes, LATEST)),
+        list_offsets(cluster, dict.fromkeys(partitions, EARLIEST), missing_ok=missing_ok),
+        list_offsets(cluster, dict.fromkeys(partitions, LATEST), missing_ok=missing_ok),
     )
-    return {index: Bounds(start_offsets[index], end_offsets[index]) for index in indexes}
+    return {
+        at: Bounds(start_offsets[at], end_offsets[at])
+        for at in partitions
+        if at in start_offsets and at in end_offsets
+    }
 
 
 async def _ask(
-    cluster: Cluster, leader: int, topic: str, wanted: Mapping[int, int]
-) -> dict[int, int]:
-    partitions = [
-        {"partition_index": partition, "current_leader_epoch": -1, "timestamp": timestamp}
-        for partition, timestamp in wanted.items()
-    ]
+    cluster: Cluster, leader: int, wanted: Mapping[TopicPartition, int], missing_ok: bool
+) -> dict[TopicPartition, int]:
+    partitions: dict[str, list[dict[str, int]]] = {}
+    for (topic, partition), timestamp in wanted.items():
+        partitions.setdefault(topic, []).append(
+            {"partition_index": partition, "current_leader_epoch": -1, "timestamp": timestamp}
+        )
     fields = {
         "replica_id": _CONSUMER,
         "isolation_level": 0,
-        "topics": [{"name": topic, "partitions": partitions}],
+        "topics": [{"name": topic, "partitions": each} for topic, each in partitions.items()],
     }
     response = await cluster.call(ApiKey.LIST_OFFSETS, fields, node=leader)
-    found = {}
-    for answered in response.topics:
-        for each in answered.partitions:
-            check(each.error_code, f"partition {each.partition_index} of topic '{topic}'")
-            found[each.partition_index] = each.offset
+    found: dict[TopicPartition, int] = {}
+    for topic in response.topics:
+        for each in topic.partitions:
+            try:
+                subject = f"partition {each.partition_index} of topic '{topic.name}'"
+                check(each.error_code, subject)
+            except Refused as refusal:
+                if not missing_ok or refusal.name != _ABSENT:
+                    raise
+                continue
+            found[topic.name, each.partition_index] = each.offset
     return found

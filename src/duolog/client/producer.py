@@ -7,6 +7,7 @@ from typing import Any
 
 from duolog.client.cluster import RETRY_PAUSES_SECONDS, Cluster, is_passing
 from duolog.client.errors import ClientError, Refused, Unreachable, check
+from duolog.client.offsets import TopicPartition
 from duolog.records.builder import build_batch
 from duolog.records.compression import NONE
 from duolog.records.record import Record
@@ -17,8 +18,6 @@ _TIMEOUT_MS = 30_000
 _SEQUENCE_MASK = 0x7FFF_FFFF
 """Sequences wrap at 2^31."""
 _NO_PRODUCER = {"transactional_id": None, "producer_id": -1, "producer_epoch": -1}
-
-TopicPartition = tuple[str, int]
 
 
 @dataclass(slots=True)

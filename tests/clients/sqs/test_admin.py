@@ -3,6 +3,7 @@
 import json
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
@@ -29,14 +30,13 @@ class Admin:
     def peek(self, queue: Queue, **query: object) -> list[dict[str, Any]]:
         return list(self.get(f"/queues/{queue.name}/messages", **query)["messages"])
 
-    def status_of(self, path: str, body: object = None) -> int:
-        try:
+    def refusal_of(self, path: str, body: object = None) -> int:
+        """The status of an answer that says what is wrong."""
+        with pytest.raises(HTTPError) as refused:
             self._open(path, None if body is None else json.dumps(body).encode())
-        except HTTPError as refused:
-            with refused:
-                assert json.load(refused)["error"]
-            return refused.code
-        return 200
+        with refused.value as answer:
+            assert json.load(answer)["error"]
+            return answer.code
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_messages_are_seen_by_id(queue: Queue, operator: Admin) -> None:
     ids = [queue.send(str(each))["MessageId"] for each in range(5)]
     (seen,) = operator.peek(queue, id=ids[3])
     assert seen["body"] == "3"
-    assert operator.status_of(f"/queues/{queue.name}/messages?id=missing") == 404
+    assert operator.refusal_of(f"/queues/{queue.name}/messages?id=missing") == 404
 
 
 def test_messages_are_seen_by_range(queue: Queue, operator: Admin) -> None:
@@ -98,9 +98,9 @@ def test_messages_are_seen_by_state(queue: Queue, operator: Admin) -> None:
     assert seen["receive_count"] == 1
     assert 0 < seen["visible_ms"] / 1000 - time.time() <= 30
     queue.delete(held)
-    assert operator.status_of(f"/queues/{queue.name}/messages?state=lost") == 400
-    assert operator.status_of(f"/queues/{queue.name}/messages?limit=-1") == 400
-    assert operator.status_of("/queues/missing/messages") == 404
+    assert operator.refusal_of(f"/queues/{queue.name}/messages?state=lost") == 400
+    assert operator.refusal_of(f"/queues/{queue.name}/messages?limit=-1") == 400
+    assert operator.refusal_of("/queues/missing/messages") == 404
 
 
 def test_queues_are_listed_with_their_counts(queue: Queue, operator: Admin) -> None:
@@ -138,8 +138,6 @@ def test_deleted_messages_of_a_time_range_are_delivered_again(
 
 
 def test_a_replay_wakes_whoever_waits(modern_sqs: Any, operator: Admin) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     queue = Queue.create(modern_sqs, **{"duolog:RetainDeleted": 3_600})
     queue.send("x")
     queue.delete(queue.receive_one())
@@ -152,6 +150,6 @@ def test_a_replay_wakes_whoever_waits(modern_sqs: Any, operator: Admin) -> None:
 
 def test_a_replay_says_what_it_needs(queue: Queue, operator: Admin) -> None:
     path = f"/queues/{queue.name}/replay"
-    assert operator.status_of(path, {"from_ms": 1}) == 400
-    assert operator.status_of(path, {"from_ms": "now", "to_ms": 2}) == 400
-    assert operator.status_of("/queues/missing/replay", {"from_ms": 1, "to_ms": 2}) == 404
+    assert operator.refusal_of(path, {"from_ms": 1}) == 400
+    assert operator.refusal_of(path, {"from_ms": "now", "to_ms": 2}) == 400
+    assert operator.refusal_of("/queues/missing/replay", {"from_ms": 1, "to_ms": 2}) == 404

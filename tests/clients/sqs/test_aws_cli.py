@@ -85,10 +85,10 @@ def test_an_error_says_what_is_wrong(shell: Shell) -> None:
     assert "The specified queue does not exist." in failed.stderr
 
 
-def test_pages_are_walked_by_itself(shell: Shell) -> None:
+def test_pages_are_walked_by_itself(shell: Shell, modern_sqs: Any) -> None:
     prefix = new_name("paged")
     for each in range(3):
-        shell.aws("create-queue", "--queue-name", f"{prefix}-{each}")
+        modern_sqs.create_queue(QueueName=f"{prefix}-{each}")
     listed = shell.aws("list-queues", "--queue-name-prefix", prefix, "--page-size", "1")
     assert [url.rsplit("/", 1)[1] for url in listed["QueueUrls"]] == [
         f"{prefix}-{each}" for each in range(3)

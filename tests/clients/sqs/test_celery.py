@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,7 @@ def test_a_task_is_tried_again_until_it_succeeds(workers: list[Any]) -> None:
     celery_app.succeed_at_last.delay()
     known = wait_for("succeed_at_last", 3)
     assert [each["attempt"] for each in known] == [0, 1, 2]
-    assert all(
-        later["at"] - sooner["at"] > 0.9 for sooner, later in zip(known, known[1:], strict=False)
-    )
+    assert all(later["at"] - sooner["at"] > 0.9 for sooner, later in pairwise(known))
 
 
 def test_tasks_wait_for_their_time(workers: list[Any]) -> None:

@@ -1,57 +1,33 @@
 """The three delivery guarantees, each as a consumer or producer in trouble has it."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pytest
 from botocore.exceptions import ClientError
 from tests.harness.node import Node
-from tests.harness.sqs import Queue, client, eventually
+from tests.harness.sqs import Queue, client
 
-
-@pytest.fixture
-def killable(tmp_path: Any) -> Any:
-    with Node(tmp_path) as node:
-        yield node
-
-
-def again(node: Node, queue: Queue) -> Queue:
-    """The queue, after the node was killed and started again."""
-    node.kill()
-    node.start()
-    return Queue(client(node.sqs), f"http://{node.sqs}/{queue.url.split('/', 3)[3]}")
+AT_MOST_ONCE = {"duolog:Delivery": "at-most-once"}
+ORDER = {"MessageGroupId": "g", "MessageDeduplicationId": "order"}
+DELETED = {"MessageGroupId": "g", "MessageDeduplicationId": "deleted"}
 
 
 def test_at_least_once(modern_sqs: Any) -> None:
     """Who receives and says nothing more leaves the message for the next."""
     queue = Queue.create(modern_sqs, VisibilityTimeout=1)
-    assert queue.attributes().get("duolog:Delivery") is None
     queue.send("work")
     queue.receive_one()
-    message = queue.receive_one(WaitTimeSeconds=5)
+    message = queue.receive_one()
     assert message["Body"] == "work"
     assert message["Attributes"]["ApproximateReceiveCount"] == "2"
     queue.delete(message)
     assert queue.counts() == (0, 0, 0)
 
 
-def test_at_least_once_over_a_crash(killable: Node) -> None:
-    queue = Queue.create(client(killable.sqs))
-    queue.send_all(["kept", "deleted", "held"])
-    held = {message["Body"]: message for message in queue.receive()}
-    queue.delete(held["deleted"])
-    queue.hide(held["kept"], 0)
-    queue = again(killable, queue)
-    assert queue.counts() == (1, 1, 0)
-    message = queue.receive_one()
-    assert message["Body"] == "kept"
-    assert message["Attributes"]["ApproximateReceiveCount"] == "2"
-    queue.delete(held["held"])
-    assert queue.counts() == (0, 1, 0)
-
-
 def test_at_most_once(modern_sqs: Any) -> None:
     """What was handed out is gone, whatever becomes of it."""
-    queue = Queue.create(modern_sqs, **{"duolog:Delivery": "at-most-once"}, VisibilityTimeout=0)
+    queue = Queue.create(modern_sqs, **AT_MOST_ONCE, VisibilityTimeout=0)
     assert queue.attributes()["duolog:Delivery"] == "at-most-once"
     queue.send_all(["a", "b", "c"])
     message = queue.receive_one()
@@ -62,31 +38,72 @@ def test_at_most_once(modern_sqs: Any) -> None:
     assert queue.receive() == []
 
 
-def test_at_most_once_over_a_crash(killable: Node) -> None:
-    queue = Queue.create(client(killable.sqs), **{"duolog:Delivery": "at-most-once"})
-    queue.send_all(["a", "b"])
-    assert queue.receive_one()["Body"] == "a"
-    queue = again(killable, queue)
-    assert queue.bodies() == ["b"]
+def test_exactly_once(modern_sqs: Any) -> None:
+    """A send that is tried again adds nothing, and a receipt settles one delivery, once."""
+    queue = Queue.create(modern_sqs, FifoQueue=True)
+    first = queue.send("order", **ORDER)
+    assert queue.send("order", **ORDER)["MessageId"] == first["MessageId"]
+    late = queue.receive_one()
     assert queue.receive() == []
-
-
-def test_exactly_once(killable: Node) -> None:
-    """A send that is tried again after a crash adds nothing; a receipt settles once."""
-    queue = Queue.create(client(killable.sqs), FifoQueue=True)
-    asked = {"MessageGroupId": "g", "MessageDeduplicationId": "order-1"}
-    first = queue.send("order", **asked)
-    queue = again(killable, queue)
-    assert queue.send("order", **asked)["MessageId"] == first["MessageId"]
-    message = queue.receive_one(WaitTimeSeconds=0)
-    assert queue.receive() == []
-    queue.hide(message, 0)
+    queue.hide(late, 0)
     with pytest.raises(ClientError):
-        queue.delete(message)
-    current = queue.receive_one()
-    queue.delete(current)
-    queue = again(killable, queue)
-    queue.send("order", **asked)
-    queue.delete(current)
-    eventually(lambda: queue.counts() == (0, 0, 0))
-    assert queue.receive() == []
+        queue.delete(late)
+    queue.delete(queue.receive_one())
+    queue.send("order", **ORDER)
+    assert queue.counts() == (0, 0, 0)
+
+
+class Survivors(NamedTuple):
+    """One queue of each kind, after the node was killed, and what was known before."""
+
+    at_least_once: Queue
+    at_most_once: Queue
+    exactly_once: Queue
+    held: dict[str, Any]
+    order_id: str
+
+
+@pytest.fixture(scope="module")
+def survivors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivors]:
+    with Node(tmp_path_factory.mktemp("guarantees")) as node:
+        sqs = client(node.sqs)
+        at_least = Queue.create(sqs)
+        at_least.send_all(["given back", "deleted", "held"])
+        held = {message["Body"]: message for message in at_least.receive()}
+        at_least.delete(held["deleted"])
+        at_least.hide(held["given back"], 0)
+        at_most = Queue.create(sqs, **AT_MOST_ONCE)
+        at_most.send_all(["received", "waiting"])
+        at_most.receive_one()
+        exactly = Queue.create(sqs, FifoQueue=True)
+        exactly.send("deleted", **DELETED)
+        exactly.delete(exactly.receive_one())
+        order_id = exactly.send("order", **ORDER)["MessageId"]
+        node.kill()
+        node.start()
+        yield Survivors(at_least, at_most, exactly, held["held"], order_id)
+
+
+def test_at_least_once_over_a_crash(survivors: Survivors) -> None:
+    queue = survivors.at_least_once
+    assert queue.counts() == (1, 1, 0)
+    message = queue.receive_one()
+    assert message["Body"] == "given back"
+    assert message["Attributes"]["ApproximateReceiveCount"] == "2"
+    queue.delete(survivors.held)
+    assert queue.counts() == (0, 1, 0)
+
+
+def test_at_most_once_over_a_crash(survivors: Survivors) -> None:
+    assert survivors.at_most_once.bodies() == ["waiting"]
+    assert survivors.at_most_once.receive() == []
+
+
+def test_exactly_once_over_a_crash(survivors: Survivors) -> None:
+    queue = survivors.exactly_once
+    assert queue.send("order", **ORDER)["MessageId"] == survivors.order_id
+    queue.send("deleted", **DELETED)
+    message = queue.receive_one()
+    assert message["Body"] == "order"
+    queue.delete(message)
+    assert queue.counts() == (0, 0, 0)

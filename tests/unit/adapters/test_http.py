@@ -136,7 +136,7 @@ async def test_bodies_over_the_total_are_refused_and_the_total_is_given_back() -
         return echo(request)
 
     put = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 600\r\n\r\n" + b"x" * 600
-    async with serving(hold, bodies_bytes_total_max=1000) as server:
+    async with serving(hold, bodies_bytes_total_max=1000, body_bytes_granted=0) as server:
         first_reader, first = await connect(server)
         first.write(put)
         await arrived.wait()
@@ -149,6 +149,21 @@ async def test_bodies_over_the_total_are_refused_and_the_total_is_given_back() -
         first.write(put)
         assert (await read_answer(first_reader))[0] == 200
         first.close()
+
+
+async def test_a_small_body_is_taken_while_others_have_all_the_memory() -> None:
+    put = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+    async with serving(echo, bodies_bytes_total_max=1000, body_bytes_granted=100) as server:
+        _, slow = await connect(server)
+        slow.write(put % 2000 + b"x" * 1000)
+        await asyncio.sleep(0.05)
+        reader, writer = await connect(server)
+        writer.write(put % 100 + b"x" * 100)
+        assert (await read_answer(reader))[0] == 200
+        writer.write(put % 101 + b"x" * 101)
+        assert (await read_answer(reader))[0] == 503
+        for each in (slow, writer):
+            each.close()
 
 
 async def test_a_failing_handler_costs_one_answer_and_no_traceback() -> None:

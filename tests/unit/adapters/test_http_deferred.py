@@ -206,7 +206,7 @@ async def test_it_is_not_timed_out() -> None:
 async def test_a_body_counts_against_the_total_while_its_answer_is_awaited() -> None:
     door = Door()
     put = b"PUT /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 600\r\n\r\n" + b"x" * 600
-    async with serving(door, bodies_bytes_total_max=1000) as server:
+    async with serving(door, bodies_bytes_total_max=1000, body_bytes_granted=0) as server:
         reader, writer = await asyncio.open_connection(*server.address)
         writer.write(put)
         await door.wait_for(1)

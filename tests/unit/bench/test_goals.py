@@ -1,7 +1,8 @@
 from typing import Literal
 
 import pytest
-from bench.goals import GOALS, Goal, against_floor, between, judge, ours
+from bench.goal import Goal, against_floor, between, flat, ours
+from bench.goals import GOALS, judge
 from bench.rows import Row, skipped
 from bench.samples import Figures
 
@@ -74,3 +75,26 @@ def test_a_small_backlog_says_nothing_about_a_large_one() -> None:
 def test_a_missing_floor_judges_nothing() -> None:
     measured = row("produce/1MB/1p", Figures(cpu_ms_per_mb=0.6))
     assert {verdict.passed for verdict in judge([measured])} == {None}
+
+
+def flat_row(step: str, cpu_us: float, population: int) -> Row:
+    figures = Figures(cpu_us_per_request=cpu_us, population=population)
+    return row(f"queues/flat/waiting/{step}", figures, Figures(cpu_us_per_request=10.0))
+
+
+def test_cost_is_as_flat_as_that_of_the_operation_that_suffers_most() -> None:
+    goal = Goal("flat", 1.3, "x", flat("waiting", population_min=1000))
+    rows = [flat_row("send", 11.0, 1000), flat_row("delete", 14.0, 1000)]
+    (verdict,) = judge(rows, [goal])
+    assert verdict.measured == pytest.approx(1.4)
+    assert verdict.passed is False
+
+
+def test_a_few_messages_say_nothing_about_a_million() -> None:
+    few = [
+        flat_row("send", 99.0, population=50_000),
+        row("queues/memory", Figures(rss_mb=999.0, population=50_000)),
+    ]
+    assert {verdict.passed for verdict in judge(few)} == {None}
+    many = row("queues/memory", Figures(rss_mb=999.0, population=1_000_000))
+    assert {verdict.passed for verdict in judge([many])} == {None, False}

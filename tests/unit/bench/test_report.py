@@ -3,6 +3,7 @@ from pathlib import Path
 
 from bench.cells import number, workload_cells
 from bench.peers.peer import PeerResult
+from bench.peers.queue_peer import QueuePeerResult
 from bench.report import Report
 from bench.rows import Row, failed, skipped
 from bench.samples import Figures
@@ -25,7 +26,8 @@ SKIPPED = skipped("latency/1000", "end to end", "p50_us", "skipped: no librdkafk
 
 def report() -> Report:
     peer = PeerResult("NATS JetStream", note="not installed: nats-server")
-    return Report(MACHINE, "python -m bench", [PRODUCE, SKIPPED], [peer])
+    queues = QueuePeerResult("moto", "memory", sent_per_s=512.0, send_cpu_us=1900.0)
+    return Report(MACHINE, "python -m bench", [PRODUCE, SKIPPED], [peer], [queues])
 
 
 def test_a_report_survives_being_written_and_read(tmp_path: Path) -> None:
@@ -44,6 +46,12 @@ def test_a_row_shows_its_headline_beside_the_floor() -> None:
     ]
 
 
+def test_a_row_about_cpu_names_it() -> None:
+    ours, base = Figures(cpu_us_per_request=20.0), Figures(cpu_us_per_request=16.0)
+    cells = workload_cells(Row("queues/flat", "send", "cpu_us_per_request", ours, base))
+    assert cells[1:4] == ["CPU 20.0 us", "CPU 16.0 us", "1.25"]
+
+
 def test_a_skipped_row_says_why() -> None:
     assert workload_cells(SKIPPED)[:2] == ["end to end", "skipped: no librdkafka"]
 
@@ -54,6 +62,7 @@ def test_the_markdown_holds_rows_goals_peers_and_the_command() -> None:
     assert "| produce 1 MB batches | 1,234 MB/s | 2,469 MB/s |" in text
     assert "| pass | broker CPU per MB produced" in text
     assert "not installed: nats-server" in text
+    assert "| moto | memory | 512 | 1,900 |  |" in text
     assert "fetched" not in text, "goals that were not measured are left out"
 
 

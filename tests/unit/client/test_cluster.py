@@ -77,7 +77,7 @@ async def test_a_partition_that_is_not_there_is_refused(
 async def test_a_change_of_leaders_is_waited_out(server: KafkaServer, cluster: Cluster) -> None:
     server.topics = {"orders": 1}
     offset_answers(server, [NOT_LEADER_OR_FOLLOWER] * 2)
-    assert await list_offsets(cluster, "orders", {0: LATEST}) == {0: 7}
+    assert await list_offsets(cluster, {("orders", 0): LATEST}) == {("orders", 0): 7}
     assert len(server.asked(ApiKey.METADATA)) == 3
 
 
@@ -86,4 +86,4 @@ async def test_but_not_for_ever(server: KafkaServer, cluster: Cluster) -> None:
     server.topics = {"orders": 1}
     offset_answers(server, [NOT_LEADER_OR_FOLLOWER] * 10)
     with pytest.raises(Refused, match="NOT_LEADER_OR_FOLLOWER"):
-        await list_offsets(cluster, "orders", {0: LATEST})
+        await list_offsets(cluster, {("orders", 0): LATEST})

@@ -98,6 +98,10 @@ class LogMachine(RuleBasedStateMachine):
         assert self.log.durable_offset == self.log.end_offset
 
     @rule()
+    def rest(self) -> None:
+        self.log.rest()
+
+    @rule()
     def checkpoint(self) -> None:
         self.log.checkpoint()
         self.recovery_point = self.log.durable_offset

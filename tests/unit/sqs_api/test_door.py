@@ -10,11 +10,12 @@ import botocore.session
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.sqs_api.workbench import headers_of, (
+from tests.unit.sqs_api.workbench import (
     ACCOUNT,
     HOST,
     Refused,
     Workbench,
+    headers_of,
     json_request,
     query_request,
     url,

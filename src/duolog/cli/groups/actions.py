@@ -12,13 +12,12 @@ from duolog.client.cluster import Cluster
 from duolog.client.errors import Endpoint, Refused
 from duolog.client.groups import (
     GroupInfo,
-    TopicPartition,
     commit_offsets,
     committed_offsets,
     describe_group,
     list_groups,
 )
-from duolog.client.offsets import Bounds, bounds_of
+from duolog.client.offsets import Bounds, TopicPartition, bounds_of
 
 _OFFSET_COLUMNS = ("topic", "partition", "committed_offset", "end_offset", "lag", "member")
 _MEMBER_COLUMNS = ("member", "instance", "client", "host", "assignment")
@@ -47,7 +46,8 @@ async def info(address: Endpoint, group: str, form: Format) -> None:
         described = await describe_group(cluster, group)
         committed = await committed_offsets(cluster, group)
         owners = _owners(described)
-        bounds = await _bounds(cluster, {*committed, *owners})
+        # Topics may have been removed since.
+        bounds = await bounds_of(cluster, {*committed, *owners}, missing_ok=True)
     offsets = [
         _progress(at, committed.get(at), bounds.get(at), owners.get(at))
         for at in sorted({*committed, *owners})
@@ -129,27 +129,9 @@ async def _targets(
     targets: dict[TopicPartition, int] = {}
     for topic in sorted(topics):
         partitions = await chosen_partitions(cluster, topic, selected.partitions)
-        bounds = await bounds_of(cluster, topic, partitions)
-        offsets = await resolve(cluster, topic, position, bounds)
-        targets |= {(topic, at): offset for at, offset in offsets.items()}
+        bounds = await bounds_of(cluster, [(topic, each) for each in partitions])
+        targets |= await resolve(cluster, position, bounds)
     return targets
-
-
-async def _bounds(
-    cluster: Cluster, partitions: set[TopicPartition]
-) -> dict[TopicPartition, Bounds]:
-    """Without those of topics that have been removed since."""
-    found: dict[TopicPartition, Bounds] = {}
-    for topic in {topic for topic, _ in partitions}:
-        indexes = [index for name, index in partitions if name == topic]
-        try:
-            bounds = await bounds_of(cluster, topic, indexes)
-        except Refused as refusal:
-            if refusal.name != "UNKNOWN_TOPIC_OR_PARTITION":
-                raise
-            continue
-        found |= {(topic, index): each for index, each in bounds.items()}
-    return found
 
 
 def _owners(described: GroupInfo) -> dict[TopicPartition, str]:

@@ -9,7 +9,7 @@ from duolog.cli.output import Format, Row, counted, print_facts, print_one, prin
 from duolog.client.cluster import Cluster
 from duolog.client.errors import Endpoint
 from duolog.client.metadata import TopicInfo
-from duolog.client.offsets import Bounds, bounds_of
+from duolog.client.offsets import Bounds, TopicPartition, bounds_of
 from duolog.client.topics import UNSAID, create_topic, delete_topic, topic_configs
 
 _PARTITION_COLUMNS = ("partition", "leader", "replicas", "in_sync", "start_offset", "end_offset")
@@ -29,8 +29,9 @@ async def list_all(address: Endpoint, with_internal: bool, form: Format) -> None
         topics = (await cluster.metadata()).topics.values()
         shown = [each for each in topics if with_internal or not each.is_internal]
         shown.sort(key=lambda topic: topic.name)
-        # One after another: a cluster with thousands of topics is not asked everything at once.
-        rows = [_summary(topic, await _bounds(cluster, topic)) for topic in shown]
+        # One that is removed meanwhile counts as empty.
+        bounds = await bounds_of(cluster, _partitions(*shown), missing_ok=True)
+        rows = [_summary(topic, bounds) for topic in shown]
     print_rows(rows, form, ("name", "partitions", "records"))
 
 
@@ -38,21 +39,21 @@ async def info(address: Endpoint, name: str, form: Format) -> None:
     async with Cluster(address) as cluster:
         topic = (await cluster.metadata([name])).topics[name]
         bounds, configs = await asyncio.gather(
-            _bounds(cluster, topic), topic_configs(cluster, name)
+            bounds_of(cluster, _partitions(topic)), topic_configs(cluster, name)
         )
     row: Row = {
         "name": topic.name,
         "id": None if topic.id is None else str(topic.id),
         "internal": topic.is_internal,
-        "records": _record_count(bounds),
+        "records": _record_count(topic, bounds),
         "partitions": [
             {
                 "partition": each.partition,
                 "leader": each.leader,
                 "replicas": list(each.replicas),
                 "in_sync": list(each.in_sync),
-                "start_offset": bounds[each.partition].start_offset,
-                "end_offset": bounds[each.partition].end_offset,
+                "start_offset": bounds[name, each.partition].start_offset,
+                "end_offset": bounds[name, each.partition].end_offset,
             }
             for each in topic.partitions
         ],
@@ -67,7 +68,7 @@ async def info(address: Endpoint, name: str, form: Format) -> None:
 async def remove(address: Endpoint, name: str, form: Format, *, yes: bool, dry_run: bool) -> None:
     async with Cluster(address) as cluster:
         topic = (await cluster.metadata([name])).topics[name]
-        row = _summary(topic, await _bounds(cluster, topic))
+        row = _summary(topic, await bounds_of(cluster, _partitions(topic)))
         loss = (
             f"Removing topic '{name}' loses {counted(row['records'], 'record')} in"
             f" {counted(row['partitions'], 'partition')} for ever."
@@ -78,21 +79,21 @@ async def remove(address: Endpoint, name: str, form: Format, *, yes: bool, dry_r
     print_rows([row], form, ("name", "partitions", "records", "removed"))
 
 
-async def _bounds(cluster: Cluster, topic: TopicInfo) -> dict[int, Bounds]:
-    return await bounds_of(cluster, topic.name, range(len(topic.partitions)))
+def _partitions(*topics: TopicInfo) -> list[TopicPartition]:
+    return [(topic.name, each.partition) for topic in topics for each in topic.partitions]
 
 
-def _record_count(bounds: dict[int, Bounds]) -> int:
+def _record_count(topic: TopicInfo, bounds: dict[TopicPartition, Bounds]) -> int:
     """Offsets, strictly: compaction leaves gaps that only reading would find."""
-    return sum(each.offset_count for each in bounds.values())
+    return sum(bounds[at].offset_count for at in _partitions(topic) if at in bounds)
 
 
-def _summary(topic: TopicInfo, bounds: dict[int, Bounds]) -> dict[str, Any]:
+def _summary(topic: TopicInfo, bounds: dict[TopicPartition, Bounds]) -> dict[str, Any]:
     return {
         "name": topic.name,
         "internal": topic.is_internal,
         "partitions": len(topic.partitions),
-        "records": _record_count(bounds),
+        "records": _record_count(topic, bounds),
     }
 
 

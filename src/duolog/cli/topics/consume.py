@@ -63,17 +63,16 @@ async def consume(address: Endpoint, topic: str, wanted: Wanted, form: Format) -
 
 
 async def _spans(cluster: Cluster, topic: str, wanted: Wanted) -> list[Span]:
-    bounds = await bounds_of(
-        cluster, topic, await chosen_partitions(cluster, topic, wanted.partitions)
-    )
-    first_offsets = await resolve(cluster, topic, wanted.range.first, bounds)
+    partitions = await chosen_partitions(cluster, topic, wanted.partitions)
+    bounds = await bounds_of(cluster, [(topic, each) for each in partitions])
+    first_offsets = await resolve(cluster, wanted.range.first, bounds)
     end = wanted.range.end
     if end is None and wanted.follow:
-        return [Span(at, first_offset) for at, first_offset in first_offsets.items()]
-    end_offsets = await resolve(cluster, topic, end or Position("end"), bounds)
+        return [Span(at[1], first_offset) for at, first_offset in first_offsets.items()]
+    end_offsets = await resolve(cluster, end or Position("end"), bounds)
     if end is not None and end.kind == "offset" and wanted.follow:
         end_offsets = dict.fromkeys(bounds, end.value)
-    return [Span(at, first_offsets[at], end_offsets[at]) for at in bounds]
+    return [Span(at[1], first_offsets[at], end_offsets[at]) for at in bounds]
 
 
 async def _read(

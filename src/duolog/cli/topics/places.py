@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from duolog.cli.positions import Position
 from duolog.client.cluster import Cluster
 from duolog.client.errors import Refused
-from duolog.client.offsets import NO_OFFSET, Bounds, list_offsets
+from duolog.client.offsets import NO_OFFSET, Bounds, TopicPartition, list_offsets
 
 
 async def chosen_partitions(cluster: Cluster, topic: str, named: Collection[int]) -> Sequence[int]:
@@ -19,8 +19,8 @@ async def chosen_partitions(cluster: Cluster, topic: str, named: Collection[int]
 
 
 async def resolve(
-    cluster: Cluster, topic: str, position: Position, bounds: dict[int, Bounds]
-) -> dict[int, int]:
+    cluster: Cluster, position: Position, bounds: dict[TopicPartition, Bounds]
+) -> dict[TopicPartition, int]:
     """The offset that a position means in each partition, within what there is."""
     match position.kind:
         case "start":
@@ -30,8 +30,7 @@ async def resolve(
         case "offset":
             found = dict.fromkeys(bounds, position.value)
         case "time":
-            asked = dict.fromkeys(bounds, position.value)
-            found = await list_offsets(cluster, topic, asked) if asked else {}
+            found = await list_offsets(cluster, dict.fromkeys(bounds, position.value))
     return {
         at: each.end_offset
         if found[at] == NO_OFFSET

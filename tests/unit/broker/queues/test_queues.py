@@ -146,9 +146,7 @@ def test_visibility_can_be_ended_and_prolonged(house: QueueHouse) -> None:
     assert house.receive("work") == []
     assert house.change_visibility("work", first.receipt_handle, 0) is None
     (second,) = house.receive("work", visibility_ms=1_000)
-    assert isinstance(
-        house.change_visibility("work", first.receipt_handle, 0), MessageNotInflight
-    )
+    assert isinstance(house.change_visibility("work", first.receipt_handle, 0), MessageNotInflight)
     house.delete("work", second.receipt_handle)
     assert isinstance(
         house.change_visibility("work", second.receipt_handle, 0), InvalidParameterValue

@@ -36,7 +36,7 @@ from duolog.core.queues.rules import DeliveryRules
 START_MS = 1_000_000
 RETENTION_MS = 60_000
 GROUPS = [b"a", b"b", b"c"]
-EXAMPLES = 25
+EXAMPLES = 40
 STEPS = 40
 
 counts = st.integers(1, 10)
@@ -141,13 +141,16 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(count=counts, hidden_ms=durations_ms, attempt=st.sampled_from([b"", b"", b"try"]))
     def receive(self, count: int, hidden_ms: int, attempt: bytes) -> None:
+        self.take(count, hidden_ms, attempt)
+
+    def take(self, count: int, hidden_ms: int, attempt: bytes) -> list[int]:
         model = self.model
         chosen = self.delivery.choose(count, model.now_ms)
         self.noticed = True
         assert chosen == self.delivery.choose(count, model.now_ms)
         self.check_choice(chosen, count)
         if not chosen:
-            return
+            return []
         self.apply(Delivered(tuple(chosen), model.now_ms, model.now_ms + hidden_ms, attempt))
         for at in chosen:
             message = model.messages[at]
@@ -157,6 +160,26 @@ class QueueMachine(RuleBasedStateMachine):
             message.deadline_ms = model.now_ms + hidden_ms
         if attempt and hidden_ms:
             assert self.delivery.find_attempt(attempt, model.now_ms) == tuple(chosen)
+        return chosen
+
+    @rule(
+        rounds=st.lists(
+            st.tuples(counts, st.lists(st.sampled_from(["delete", "fail", "hide", "forget"]))),
+            min_size=1,
+            max_size=5,
+        ),
+        passed_ms=durations_ms,
+    )
+    def work(self, rounds: list[tuple[int, list[str]]], passed_ms: int) -> None:
+        """A consumer receives several times, and settles what it gets one way or another."""
+        for count, ends in rounds:
+            chosen = self.take(count, 5_000, b"")
+            for at, end in zip(chosen, ends, strict=False):
+                if end == "delete":
+                    self.finish([at])
+                elif end != "forget":
+                    self.put_off(at, 0 if end == "fail" else 20_000)
+            self.pass_time(min(passed_ms, 2_000), True)
 
     def check_choice(self, chosen: list[int], count: int) -> None:
         model = self.model
@@ -179,7 +202,9 @@ class QueueMachine(RuleBasedStateMachine):
         known = st.sampled_from(sorted(self.model.messages))
         received = self.model.offsets("in_flight") or sorted(self.model.messages)
         usual = st.lists(st.sampled_from(received), min_size=1, max_size=10, unique=True)
-        offsets = data.draw(usual | st.lists(known, min_size=1, max_size=3, unique=True))
+        self.finish(data.draw(usual | st.lists(known, min_size=1, max_size=3, unique=True)))
+
+    def finish(self, offsets: list[int]) -> None:
         self.apply(Deleted(tuple(offsets)))
         for at in offsets:
             self.model.messages[at].is_done = True
@@ -188,7 +213,9 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(data=st.data(), hidden_ms=durations_ms)
     def change_visibility(self, data: st.DataObject, hidden_ms: int) -> None:
         offsets = self.model.offsets("in_flight") or sorted(self.model.messages)
-        offset = data.draw(st.sampled_from(offsets))
+        self.put_off(data.draw(st.sampled_from(offsets)), hidden_ms)
+
+    def put_off(self, offset: int, hidden_ms: int) -> None:
         deadline_ms = self.model.now_ms + hidden_ms
         self.apply(VisibilityChanged(offset, deadline_ms))
         message = self.model.messages[offset]
@@ -212,10 +239,10 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def trim(self, data: st.DataObject) -> None:
-        end_offset = self.delivery.end_offset
-        before = data.draw(st.integers(0, end_offset))
-        if data.draw(st.booleans()):
-            before = self.delivery.expired_before(self.model.now_ms)
+        low_offset, end_offset = self.delivery.low_offset(), self.delivery.end_offset
+        expired = self.delivery.expired_before(self.model.now_ms)
+        a_few = st.integers(low_offset, min(low_offset + 3, end_offset))
+        before = data.draw(a_few | st.sampled_from([expired, end_offset]))
         self.apply(Trimmed(before))
         for at, message in self.model.messages.items():
             if at < before:
@@ -249,10 +276,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule()
     def move_dead(self) -> None:
-        dead = self.delivery.dead()
-        self.apply(Deleted(dead))
-        for at in dead:
-            self.model.messages[at].is_done = True
+        self.finish(list(self.delivery.dead()))
 
     @rule(data=st.data())
     def truncate(self, data: st.DataObject) -> None:
