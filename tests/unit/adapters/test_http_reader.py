@@ -183,3 +183,7 @@ def test_a_client_that_expects_it_is_owed_a_continue_until_it_sends_its_body() -
     assert isinstance(request, Request)
     assert request.body == b"ok"
     assert not reader.continue_owed
+
+
+def test_a_second_host_is_refused() -> None:
+    assert status_of(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n") == 400
