@@ -16,9 +16,9 @@ from bench.rows import Row
 from bench.samples import Sample, summarize
 from bench.stand import Stand
 from bench.workloads.queues_flow import TENS
+from bench.workloads.queues_ordered import GROUPS, ordered_sends
 
-GROUPS = 100
-BODY = "x" * 1024
+BODY_BYTES = 1024
 CONNECTIONS = 16
 POLL_SECONDS = 1
 """A receiver finds nothing while others have a message of every group."""
@@ -45,16 +45,17 @@ class _Fifo:
     messages: int
 
     def send(self, number: int) -> Sample:
-        requests = [self._batch(number, start) for start in range(0, self.messages, TENS)]
+        first = number * self.messages
+        numbers = range(first, first + self.messages)
+        requests = list(ordered_sends(self.node, self.url, numbers, body_bytes=BODY_BYTES))
         path = self.stand.directory / "fifo-send"
         path.write_bytes(join_frames(requests))
-        shape = HttpShape(
-            len(requests),
-            self.stand.scale.seconds_max,
-            CONNECTIONS,
-            counted='"SequenceNumber"',
-        )
-        return self.stand.send_http(self.node, path, shape)
+        seconds_max = self.stand.scale.seconds_max
+        shape = HttpShape(len(requests), seconds_max, CONNECTIONS, counted='"SequenceNumber"')
+        sample = self.stand.send_http(self.node, path, shape)
+        if sample.messages != self.messages:
+            raise LoadFailed(f"{sample.messages:,} of {self.messages:,} messages were sent")
+        return sample
 
     def take(self, number: int) -> Sample:
         """Each of the receivers deletes what it has before it asks for more, as consumers do:
@@ -94,18 +95,6 @@ class _Fifo:
                 taken.append(len(messages))
                 ended = time.monotonic()
         return ended
-
-    def _batch(self, round_number: int, start: int) -> bytes:
-        entries = [
-            {
-                "Id": str(number % TENS),
-                "MessageBody": BODY,
-                "MessageGroupId": f"group-{number % GROUPS}",
-                "MessageDeduplicationId": f"{round_number}-{number}",
-            }
-            for number in range(start, start + TENS)
-        ]
-        return self._request("SendMessageBatch", Entries=entries)
 
     def _request(self, action: str, **fields: object) -> bytes:
         return sqs_request(action, {"QueueUrl": self.url, **fields}, host=self.node.address)

@@ -196,7 +196,7 @@ def test_the_edge_of_a_limit_is_accepted_and_one_past_it_is_not(lenient: Any) ->
 
 
 def test_a_page_that_nobody_was_told_of_is_refused(lenient: Any) -> None:
-    for token in ("☃", "-1", "!", "A" * 10_000):
+    for token in ("☃", "-1", "_w==", "A" * 9_999):
         with pytest.raises(ClientError) as failure:
             lenient.list_queues(NextToken=token, MaxResults=5)
         assert error_code(failure.value) == INVALID, token

@@ -58,8 +58,8 @@ METADATA_NAME = "metadata.sqlite"
 DRAIN_SECONDS_MAX = 5.0
 SESSION_ID_MAX = 0x7FFF_FFFF
 
-DESCRIPTORS_PER_PARTITION = 4
-"""The active segment, files that are not synced yet, and a sealed segment that is read."""
+PARTITIONS_SHARE = 0.75
+"""Of the descriptors. A partition needs one while it is used, and none while it is not."""
 
 GC_THRESHOLDS = (100_000, 50, 100)
 """The hot path makes no cycles, so the collector has little to find and should seldom look."""
@@ -321,8 +321,7 @@ def _descriptors() -> int:
 
 
 def _partitions_max() -> int:
-    """As many as can be opened beside the connections, which may use half of the descriptors."""
-    return max(1, _descriptors() // 2 // DESCRIPTORS_PER_PARTITION)
+    return max(1, int(_descriptors() * PARTITIONS_SHARE))
 
 
 def _stop_on_signals(stopped: asyncio.Future[int]) -> None:

@@ -56,8 +56,7 @@ class CompactionPlan:
             if segment.damage:
                 return mapped_end
             try:
-                for batch in read_checked_batches(segment):
-                    header = read_header(batch)
+                for header, batch in read_checked_batches(segment):
                     if header.next_offset <= mapped_end:
                         continue
                     if self.key_map.is_full:

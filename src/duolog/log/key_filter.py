@@ -4,7 +4,7 @@ from duolog.log.key_map import KeyMap
 from duolog.model.errors import Refusal
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
 from duolog.records.builder import rebuild_batch
-from duolog.records.header import DELETE_HORIZON_BIT, BatchHeader, read_header
+from duolog.records.header import DELETE_HORIZON_BIT, BatchHeader
 from duolog.records.iterator import iter_keys
 
 
@@ -24,8 +24,9 @@ class KeyFilter:
         self._delete_horizon_ms = now_ms + delete_retention_ms
         self._drop_tombstones = drop_tombstones
 
-    def retain(self, batch: memoryview, *, must_stay: bool) -> memoryview | bytearray | None:
-        header = read_header(batch)
+    def retain(
+        self, header: BatchHeader, batch: memoryview, *, must_stay: bool
+    ) -> memoryview | bytearray | None:
         if header.is_control or header.base_offset >= self._mapped_end:
             return batch
         if header.record_count == 0:

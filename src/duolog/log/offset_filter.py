@@ -6,7 +6,7 @@ from bisect import bisect_right
 from duolog.model.errors import Refusal
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
 from duolog.records.builder import rebuild_batch
-from duolog.records.header import read_header
+from duolog.records.header import BatchHeader
 from duolog.records.iterator import iter_keys
 
 
@@ -53,8 +53,9 @@ class OffsetFilter:
     def __init__(self, kept: KeptOffsets) -> None:
         self._kept = kept
 
-    def retain(self, batch: memoryview, *, must_stay: bool) -> memoryview | bytearray | None:
-        header = read_header(batch)
+    def retain(
+        self, header: BatchHeader, batch: memoryview, *, must_stay: bool
+    ) -> memoryview | bytearray | None:
         first, next_offset = header.base_offset, header.next_offset
         if header.is_control or self._kept.covers(first, next_offset):
             return batch

@@ -16,14 +16,16 @@ from duolog.log.segment import Segment
 from duolog.log.walk import SEGMENT_OFFSETS_MAX
 from duolog.model.errors import CorruptBatch
 from duolog.ports.disk import Disk
-from duolog.records.header import NO_PRODUCER_ID, read_header
+from duolog.records.header import NO_PRODUCER_ID, BatchHeader
 
 Neighbours = tuple[Segment, ...]
 """Segments that follow each other without a gap, to become one."""
 
 
 class BatchFilter(Protocol):
-    def retain(self, batch: memoryview, *, must_stay: bool) -> memoryview | bytearray | None:
+    def retain(
+        self, header: BatchHeader, batch: memoryview, *, must_stay: bool
+    ) -> memoryview | bytearray | None:
         """The batch itself, what is left of it, or None.
 
         One that loses all its records stays as a bare header if it must.
@@ -94,12 +96,11 @@ class Rewriter:
         changed = len(group) > 1
         try:
             for segment in group:
-                for batch in read_checked_batches(segment):
-                    header = read_header(batch)
+                for header, batch in read_checked_batches(segment):
                     # The last batch says where the segment ends: without it, recovery would
                     # take the offsets up to the next segment for lost.
                     must_stay = header.next_offset == end or header.base_offset in last_of_producer
-                    kept = batch_filter.retain(batch, must_stay=must_stay)
+                    kept = batch_filter.retain(header, batch, must_stay=must_stay)
                     changed = changed or kept is not batch
                     if kept is not None:
                         writer.append(kept)

@@ -24,7 +24,10 @@ KEPT_PARTS_MIN = 4
 """A segment is rewritten when at most one in so many of its records is still wanted."""
 
 SEGMENTS_MAX = 64
-"""Of one plan: its swaps are on the event loop."""
+"""Of one plan."""
+
+GROUPS_MAX = 8
+"""Of one plan: each is a swap, which syncs the directory on the event loop."""
 
 KEPT_RANGES_MAX = 100_000
 """Of one plan, which lists them on the event loop. A segment that alone has more stays."""
@@ -99,6 +102,9 @@ class Thinner:
         )
         if not groups:
             return None
+        if len(groups) > GROUPS_MAX:
+            self._resume_offset = groups[GROUPS_MAX][0].base_offset
+            groups = groups[:GROUPS_MAX]
         kept_counts = {
             (group[0].base_offset, group[-1].end_offset): sum(candidates[each] for each in group)
             for group in groups

@@ -1,6 +1,8 @@
 """FIFO queues through boto3: order in a group, each message once."""
 
 import hashlib
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from botocore.exceptions import ClientError
@@ -119,11 +121,47 @@ def test_a_high_throughput_queue_keeps_the_order_of_every_group(new_queue: NewQu
     groups = [f"g{each}" for each in range(12)]
     for each in range(5):
         for group in groups:
-            send(queue, f"{group} {each}", group, str(each))
+            send(queue, f"{group}:{each}", group, str(each))
     bodies = queue.drain(60)
     for group in groups:
-        mine = [body for body in bodies if body.startswith(f"{group} ")]
-        assert mine == [f"{group} {each}" for each in range(5)]
+        mine = [body for body in bodies if body.startswith(f"{group}:")]
+        assert mine == [f"{group}:{each}" for each in range(5)]
+
+
+def test_a_queue_that_becomes_a_high_throughput_one_keeps_its_order(queue: Queue) -> None:
+    groups = [f"g{each}" for each in range(8)]
+    for each in range(2):
+        for group in groups:
+            send(queue, f"{group}:{each}", group)
+    queue.set(DeduplicationScope="messageGroup", FifoThroughputLimit="perMessageGroupId")
+    for each in range(2, 4):
+        for group in groups:
+            send(queue, f"{group}:{each}", group)
+    bodies = queue.drain(32)
+    for group in groups:
+        mine = [body for body in bodies if body.startswith(f"{group}:")]
+        assert mine == [f"{group}:{each}" for each in range(4)]
+
+
+def test_a_long_poll_gets_what_a_deletion_lets_go(queue: Queue) -> None:
+    send(queue, "first", "g")
+    send(queue, "second", "g")
+    (first,) = queue.receive(1)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(queue.receive_one, WaitTimeSeconds=20)
+        time.sleep(0.2)
+        assert not waiting.done()
+        queue.delete(first)
+        assert waiting.result(2)["Body"] == "second"
+
+
+def test_a_whole_fifo_queue_can_be_delayed(new_queue: NewQueue) -> None:
+    queue = new_queue(FifoQueue=True, DelaySeconds=1)
+    send(queue, "a", "g")
+    send(queue, "b", "g")
+    assert queue.counts() == (0, 0, 2)
+    assert queue.receive() == []
+    assert queue.receive_one()["Body"] == "a"
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,16 @@ def test_counts_are_exact(queue: Queue) -> None:
     assert queue.counts() == (8, 3, 1)
 
 
+def test_a_group_with_much_in_flight_does_not_hold_up_the_others(queue: Queue) -> None:
+    queue.send_all(["noisy"] * 60, MessageGroupId="noisy")
+    for _ in range(4):
+        assert queue.bodies() == ["noisy"] * 10
+    queue.send("quiet", MessageGroupId="quiet")
+    (message,) = queue.receive(1)
+    assert message["Body"] == "quiet"
+    assert message["Attributes"]["MessageGroupId"] == "quiet"
+
+
 def test_many_clients_share_a_queue_without_getting_the_same_message_twice(queue: Queue) -> None:
     count = 300
     queue.send_all([str(each) for each in range(count)])

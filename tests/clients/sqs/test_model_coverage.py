@@ -133,7 +133,7 @@ def test_an_action_on_a_queue_that_is_not_there_is_refused(
     refused("QueueDoesNotExist", sqs, failure.value)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A node that knows who may ask."""
     with Node(tmp_path_factory.mktemp("guarded"), {"sqs.credentials": "key:secret"}) as node:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from tests.harness.drivers import aio, confluent, python
 from tests.harness.drivers.message import Message
@@ -160,6 +160,17 @@ def test_a_queue_s_topic_cannot_be_deleted_under_it(queue: Queue, admin: AdminCl
     assert queue.bodies() == ["x"]
     queue.sqs.delete_queue(QueueUrl=queue.url)
     eventually(lambda: queue.name not in admin.list_topics(timeout=SECONDS_MAX).topics)
+
+
+def test_records_deleted_from_the_topic_are_gone_from_the_queue(
+    queue: Queue, admin: AdminClient
+) -> None:
+    queue.send_all([str(each) for each in range(10)])
+    place = TopicPartition(queue.name, 0, 7)
+    for done in admin.delete_records([place]).values():
+        assert done.result(SECONDS_MAX).low_watermark == 7
+    assert queue.bodies() == ["7", "8", "9"]
+    assert queue.counts() == (0, 3, 0)
 
 
 def test_a_queue_grows_with_the_partitions_of_its_topic(

@@ -23,7 +23,13 @@ from tests.unit.log.workbench import (
 from duolog.config.topic import TopicConfig
 from duolog.log.log import Log
 from duolog.log.offset_filter import KeptOffsets
-from duolog.log.thinning import KEPT_PARTS_MIN, SEGMENTS_MAX, THINNED_BYTES_MIN, KeptRanges
+from duolog.log.thinning import (
+    GROUPS_MAX,
+    KEPT_PARTS_MIN,
+    SEGMENTS_MAX,
+    THINNED_BYTES_MIN,
+    KeptRanges,
+)
 from duolog.records.builder import build_batch
 from duolog.records.checksum import seal
 from duolog.records.compression import GZIP, ZSTD
@@ -174,9 +180,9 @@ def test_small_neighbours_become_one_segment() -> None:
 def test_what_has_become_small_is_merged_with_its_neighbours() -> None:
     log = queue_log(FakeDisk(), 300)
     assert len(log.segments) > 10
-    for _ in range(3):
+    for _ in range(10):
         thin(log, {0}, bytes_min=1000)
-    assert len(log.segments) <= 3
+    assert len(log.segments) == 2
     assert [row[0] for row in rows(log)] == [0]
 
 
@@ -292,13 +298,22 @@ def test_a_result_is_discarded_when_the_log_was_cut_meanwhile() -> None:
 
 
 def test_a_plan_is_bounded_and_the_next_one_goes_on() -> None:
-    log = queue_log(FakeDisk(), SEGMENTS_MAX * 2 + 10, replace(QUEUE, segment_bytes=100))
+    log = queue_log(FakeDisk(), GROUPS_MAX * 2 + 3, replace(QUEUE, segment_bytes=100))
     found = []
-    for _ in range(3):
+    for _ in range(4):
         plan = log.plan_thinning(keeping(()), below_offset=log.end_offset, bytes_min=ANY_SIZE)
         assert plan is not None
-        found.append(len(plan.groups))
-    assert found == [SEGMENTS_MAX, SEGMENTS_MAX, 10]
+        found.append([group[0].base_offset for group in plan.groups])
+    assert [len(each) for each in found] == [GROUPS_MAX, GROUPS_MAX, 3, GROUPS_MAX]
+    assert [base for each in found[:3] for base in each] == list(range(GROUPS_MAX * 2 + 3))
+
+
+def test_many_small_segments_are_merged_in_several_plans() -> None:
+    log = queue_log(FakeDisk(), SEGMENTS_MAX * 2 + 3, replace(QUEUE, segment_bytes=100))
+    log.config = QUEUE
+    for _ in range(10):
+        thin(log, (), bytes_min=1000)
+    assert len(log.segments) == 2
 
 
 def test_a_read_in_a_gap_gives_the_next_record() -> None:

@@ -93,17 +93,22 @@ class Consuming:
         if len(partitions) > 1:
             first = self._turn % len(partitions)
             partitions = partitions[first:] + partitions[:first]
-        for partition in partitions:
-            wanted = receive.count - len(found)
-            end_offset = self._hand_out(receive, partition, wanted, now_ms, found)
+        again = self._find_again(receive, now_ms) if receive.attempt else {}
+        for partition in again or partitions:
+            if again:
+                end_offset = self._hand_out_again(
+                    receive, partition, again[partition], now_ms, found
+                )
+            elif wanted := receive.count - len(found):
+                end_offset = self._hand_out(receive, partition, wanted, now_ms, found)
+            else:
+                break
             if end_offset is not None:
                 journal = partition.journal
                 assert journal is not None
                 if commits is None:
                     commits = Commits(partial(self._handed_out, receive, found))
                 commits.add(journal.partition, end_offset)
-                if len(found) == receive.count:
-                    break
         if commits is None:
             return False
         self._turn += 1
@@ -123,10 +128,6 @@ class Consuming:
         delivery = partition.delivery
         if delivery.soonest_ms <= now_ms:
             delivery.tick(now_ms)
-        if receive.attempt:
-            again = delivery.find_attempt(receive.attempt, now_ms)
-            if again is not None:
-                return self._hand_out_again(receive, partition, again, now_ms, found)
         while offsets := delivery.choose(count, now_ms):
             records = []
             gone = []
@@ -171,6 +172,15 @@ class Consuming:
             now_ms if held is None else held.first_received_ms,
             sequence_number(index, offset) if self._queue.config.fifo else None,
         )
+
+    def _find_again(self, receive: Receive, now_ms: int) -> dict[QueuePartition, tuple[int, ...]]:
+        """What the same attempt got, if it was made before."""
+        found = {}
+        for partition in self._queue.partitions:
+            offsets = partition.delivery.find_attempt(receive.attempt, now_ms)
+            if offsets is not None:
+                found[partition] = offsets
+        return found
 
     def _hand_out_again(
         self,

@@ -8,6 +8,7 @@ from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.core.queues.changes import Deleted
 from duolog.core.queues.message import moved_record
 from duolog.model.errors import Refusal
+from duolog.records.record import Record
 
 Moved = Callable[[Sequence[int] | Refusal], None]
 
@@ -25,32 +26,56 @@ def move_messages(
 
     The offsets are held back from consumers meanwhile: dead, or in flight.
     """
-    now_ms = queue.state.clock.now_ms()
-    records = []
-    try:
-        for offset in offsets:
-            record = partition.reader.take(offset)
-            if record is not None:
-                origin = partition.ids.of(offset)
-                records.append(moved_record(record, source=source, origin=origin, now_ms=now_ms))
-    except Refusal as refusal:
-        done(refusal)
-        return
+
+    journal = partition.journal
+    assert journal is not None
+    moving: list[int] = []
+
+    def held_back(failure: Refusal | None) -> None:
+        if failure is None:
+            moving.extend(offset for offset in offsets if _is_held_back(partition, offset))
+            try:
+                records = _moved_records(partition, moving, source, queue.state.clock.now_ms())
+            except Refusal as refusal:
+                failure = refusal
+        if failure is None:
+            target.accept(records, accepted)
+        else:
+            done(failure)
 
     def accepted(failure: Refusal | None) -> None:
-        if failure is not None:
+        if failure is None:
+            end_offset = partition.change(Deleted(tuple(moving)))
+            when_committed(
+                journal.partition,
+                end_offset,
+                lambda failure: done(moving if failure is None else failure),
+            )
+        else:
             done(failure)
-            return
-        try:
-            end_offset = partition.change(Deleted(tuple(offsets)))
-        except Refusal as refusal:
-            done(refusal)
-            return
-        assert partition.journal is not None
-        when_committed(
-            partition.journal.partition,
-            end_offset,
-            lambda failure: done(offsets if failure is None else failure),
-        )
 
-    target.accept(records, accepted)
+    # A crash must not undo the deliveries by which a repetition of the move is recognised.
+    when_committed(journal.partition, journal.end_offset, held_back)
+
+
+def _is_held_back(partition: QueuePartition, offset: int) -> bool:
+    """It may have been settled, or given back to consumers, in the meantime."""
+    held = partition.delivery.held(offset)
+    return held is not None and (held.is_dead or held.is_in_flight)
+
+
+def _moved_records(
+    partition: QueuePartition, offsets: Sequence[int], source: str | None, now_ms: int
+) -> list[Record]:
+    records = []
+    for offset in offsets:
+        record = partition.reader.take(offset)
+        held = partition.delivery.held(offset)
+        if record is not None and held is not None:
+            origin = partition.ids.of(offset)
+            # The time tells apart what was replayed, and dies again in the same place.
+            move = f"{origin}@{held.first_received_ms}"
+            records.append(
+                moved_record(record, source=source, origin=origin, move=move, now_ms=now_ms)
+            )
+    return records

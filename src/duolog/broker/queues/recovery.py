@@ -89,7 +89,8 @@ def _recall_deduplication(partition: QueuePartition, config: QueueConfig, now_ms
     """From the messages of the last minutes, of which some are deleted already."""
     partition.deduplication = Deduplication()
     first_offset = partition.delivery.offset_at(now_ms - DEDUPLICATION_MS)
-    for record in partition.records(first_offset, partition.data.high_watermark):
+    # Up to the very end: what is not durable yet is on its way, and known already.
+    for record in partition.records(first_offset, partition.data.log.end_offset):
         _remember(partition, config, record)
 
 

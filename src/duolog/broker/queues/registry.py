@@ -35,6 +35,9 @@ from duolog.observe.logs import get_logger
 QUIET_MS = 60_000
 """How long until a partition is looked at again to which nothing happened."""
 
+THINNED_IN_FLIGHT_MAX = 10_000
+"""With more in flight, going through them for each segment would hold up others."""
+
 log = get_logger("queues")
 
 
@@ -290,13 +293,17 @@ class QueueRegistry:
             if config.source_topic is not None or config.retain_deleted_seconds:
                 continue
             for partition in queue.partitions:
-                if not self._beside(queue, partition):
-                    delivery = partition.delivery
-                    below_offset = delivery.end_offset
-                    if config.fifo:
-                        recent_ms = self.clock.now_ms() - DEDUPLICATION_MS
-                        below_offset = delivery.offset_at(recent_ms)
-                    yield partition.data, partition.undone_ranges, below_offset
+                delivery = partition.delivery
+                if (
+                    len(partition.data.log.segments) == 1
+                    or delivery.in_flight_count > THINNED_IN_FLIGHT_MAX
+                    or self._beside(queue, partition)
+                ):
+                    continue
+                below_offset = delivery.end_offset
+                if config.fifo:
+                    below_offset = delivery.offset_at(self.clock.now_ms() - DEDUPLICATION_MS)
+                yield partition.data, partition.undone_ranges, below_offset
 
     def _keep_up(self, queue: Queue, partition: QueuePartition, now_ms: int) -> None:
         if partition.journal is None:

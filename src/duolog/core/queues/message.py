@@ -32,6 +32,8 @@ SOURCE = "duolog.source"
 """The queue from which the message went to its dead-letter queue."""
 ORIGIN = "duolog.origin"
 """The id under which a moved message was first sent."""
+MOVE = "duolog.move"
+"""Names the last move of a message. Unlike its id, no other move has the same name."""
 SENT = "duolog.sent"
 """When a moved message was first sent."""
 ENCODING = "duolog.encoding"
@@ -130,16 +132,21 @@ def from_record(record: Record) -> Message:
     )
 
 
-def moved_record(record: Record, *, source: str | None, origin: str, now_ms: int) -> Record:
+def moved_record(
+    record: Record, *, source: str | None, origin: str, move: str, now_ms: int
+) -> Record:
     """The record as it goes to another queue: same content, id and time of sending.
 
     A source is given when it becomes a dead letter, and forgotten when it comes back.
     """
     own = {name: value for name, value in record.headers if name in (ORIGIN, SENT)}
     headers = [
-        (name, value) for name, value in record.headers if name not in (ORIGIN, SENT, SOURCE, DELAY)
+        (name, value)
+        for name, value in record.headers
+        if name not in (ORIGIN, MOVE, SENT, SOURCE, DELAY)
     ]
     headers.append((ORIGIN, own.get(ORIGIN) or origin.encode()))
+    headers.append((MOVE, move.encode()))
     headers.append((SENT, own.get(SENT) or b"%d" % record.timestamp))
     if source is not None:
         headers.append((SOURCE, source.encode()))
@@ -163,10 +170,13 @@ def deduplication_id_of(record: Record) -> bytes | None:
 
 
 def moved_key(record: Record) -> bytes | None:
-    """What a message that came from another queue is recognised by; None if it did not."""
-    origin = _header(record, ORIGIN) if record.headers else None
+    """What a message that came from another queue is recognised by; None if it did not.
+
+    By the move, not by the message: one that is moved back may die again within minutes.
+    """
+    move = _header(record, MOVE) if record.headers else None
     # No deduplication id of a client begins with a zero byte.
-    return None if origin is None else deduplication_key(b"\0moved:" + origin, None)
+    return None if move is None else deduplication_key(b"\0moved:" + move, None)
 
 
 def source_of(record: Record) -> str | None:

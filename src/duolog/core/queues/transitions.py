@@ -269,12 +269,16 @@ class Transitions:
             self._has_news = True
 
     def undone_ranges(self, from_offset: int, end_offset: int) -> Iterator[tuple[int, int]]:
-        """What is not done, ascending; the last range may reach beyond the end."""
+        """What is not done, ascending; the last range may reach beyond the end.
+
+        What the machine does not know of yet is not done either.
+        """
         held = sorted(offset for offset in self._held if from_offset <= offset < end_offset)
         undone = merge(
             ((offset, offset + 1) for offset in held),
             self._waiting.fresh_pieces(from_offset),
             self._delayed.ranges.pieces(from_offset),
+            [(self.end_offset, max(self.end_offset, end_offset))],
         )
         return takewhile(lambda piece: piece[0] < end_offset, undone)
 
