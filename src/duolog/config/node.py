@@ -224,7 +224,11 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             " anyhow; recovery scans what is after.",
         ),
         _ms("log.retention.check.interval.ms", 300_000, "How often retention is applied."),
-        _ms("log.cleaner.interval.ms", 15_000, "How often logs are looked at for compaction."),
+        _ms(
+            "log.cleaner.interval.ms",
+            15_000,
+            "How often logs are looked at for compaction and thinning.",
+        ),
         _bytes(
             "log.scrub.bytes.per.second",
             8 * MIB,

@@ -163,25 +163,31 @@ class QueuePartition:
     def _take_in(self, end_offset: int) -> None:
         """Messages from Kafka producers. Without groups nobody has to look at them."""
         if self.delivery.rules.fifo:
-            self.scan(end_offset, self._clock.now_ms())
+            self.scan(end_offset, is_new=True)
         else:
             self.delivery.enqueue_range(self.delivery.end_offset, end_offset, self._clock.now_ms())
 
-    def scan(self, end_offset: int, now_ms: int | None = None) -> None:
+    def scan(self, end_offset: int, *, is_new: bool) -> None:
         """Enqueue what lies in the log up to the offset by looking at every record.
 
-        They were sent at `now_ms`, or else when they say themselves.
+        New ones are sent now. Of others it is their timestamp that tells, unless it could
+        be one that a Kafka producer made up: nothing expires because of that.
         """
         delivery = self.delivery
-        is_fifo = delivery.rules.fifo
+        rules = delivery.rules
+        now_ms = self._clock.now_ms()
+        is_stamped = self.data.stamps_append_time
         for record in self.records(delivery.end_offset, end_offset):
             assert record.offset is not None
+            sent_ms = now_ms if is_new else min(record.timestamp, now_ms)
+            if not is_stamped and sent_ms <= now_ms - rules.retention_ms:
+                sent_ms = now_ms
             delay_ms = delay_of(record)
             delivery.enqueue(
                 record.offset,
-                record.timestamp if now_ms is None else now_ms,
-                group=group_of(record, fifo=is_fifo),
-                due_ms=record.timestamp + delay_ms if delay_ms else 0,
+                sent_ms,
+                group=group_of(record, fifo=rules.fifo),
+                due_ms=sent_ms + delay_ms if delay_ms else 0,
             )
         # What is missing at the end has expired, was compacted away, or is damaged.
         delivery.skip_to(end_offset)

@@ -53,7 +53,7 @@ def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> int:
     partition.delivery = delivery
     if delivery.end_offset > data.log.end_offset:
         delivery.truncate(data.log.end_offset)
-    partition.scan(data.high_watermark)
+    partition.scan(data.high_watermark, is_new=False)
     changes = 0
     if journal is not None:
         for change in journal.changes(from_offset):

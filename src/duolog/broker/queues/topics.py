@@ -18,6 +18,8 @@ _KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-
 def message_overrides(config: QueueConfig) -> dict[str, str]:
     overrides = {
         **_KEPT,
+        # Retention counts from when a message came, whatever a Kafka producer says.
+        "message.timestamp.type": "LogAppendTime",
         "segment.bytes": str(MESSAGE_SEGMENT_BYTES),
         "max.message.bytes": str(MESSAGE_BYTES_MAX),
     }

@@ -81,6 +81,7 @@ class Upkeep:
             self.snapshot(partition)
         if queue.config.source_topic is None:
             self._reclaim(queue, partition, beside, now_ms)
+        partition.delivery.forget_sent_before(partition.data.log.start_offset)
         partition.deduplication.expire(now_ms)
         partition.reader.forget()
 
