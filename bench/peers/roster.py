@@ -13,12 +13,13 @@ from bench.peers import (
     redis,
 )
 from bench.peers.peer import Peer, PeerResult, result_of
-from bench.peers.queue_peer import QueuePeer, QueuePeerResult, measure
+from bench.peers.queue_peer import QueuePeer, QueuePeerResult, QueueTrial, measure
 from bench.processes import ServerFailed
 from bench.stand import Stand
 
 PEERS: tuple[Peer, ...] = (duolog, nats, redis, rabbitmq, apache_kafka)
 QUEUE_PEERS: tuple[QueuePeer, ...] = (duolog_queues, elasticmq, moto)
+ATTEMPTS = 3
 
 
 def run(stand: Stand) -> list[PeerResult]:
@@ -44,8 +45,16 @@ def run_queues(stand: Stand) -> list[QueuePeerResult]:
                 results.append(QueuePeerResult(trial.name, note=f"not installed: {lacking}"))
                 continue
             stand.progress(f"peers of queues: {trial.name}")
-            try:
-                results.append(measure(stand, trial))
-            except (ServerFailed, LoadFailed, BadAnswer) as failure:
-                results.append(QueuePeerResult(trial.name, note=f"failed: {failure}"))
+            results.append(_measure_queue(stand, trial))
     return results
+
+
+def _measure_queue(stand: Stand, trial: QueueTrial) -> QueuePeerResult:
+    """Tried again, since moto answers 500 when certain requests meet."""
+    note = ""
+    for _ in range(ATTEMPTS):
+        try:
+            return measure(stand, trial)
+        except (ServerFailed, LoadFailed, BadAnswer) as failure:
+            note = "failed: " + str(failure).partition("\n")[0]
+    return QueuePeerResult(trial.name, note=note)

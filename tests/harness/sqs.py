@@ -1,8 +1,10 @@
 """SQS clients of a node: boto3 as it is, and as it was when it still spoke the Query protocol."""
 
+import atexit
 import functools
 import itertools
 import json
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -33,11 +35,12 @@ def session(protocol: str = "json") -> boto3.Session:
 
 @functools.cache
 def _query_models() -> str:
-    folder = Path(tempfile.mkdtemp(prefix="query-model-"))
-    model = folder / "sqs" / "2012-11-05" / "service-2.json"
+    folder = tempfile.mkdtemp(prefix="query-model-")
+    atexit.register(shutil.rmtree, folder)
+    model = Path(folder, "sqs", "2012-11-05", "service-2.json")
     model.parent.mkdir(parents=True)
     model.write_text(json.dumps(QUERY_DESCRIPTION))
-    return str(folder)
+    return folder
 
 
 def client(address: str, protocol: str = "json", **options: Any) -> Any:

@@ -270,7 +270,15 @@ async def _serve_http(name: str, settings: Settings, handler: Handler) -> HttpSe
 
 
 def _http_limits(settings: Settings) -> HttpLimits:
-    return HttpLimits(connections_max=_connections_max(settings))
+    """What is set for connections holds at every door."""
+    request_seconds = settings.integer("frame.receive.ms.max") / 1000
+    return HttpLimits(
+        connections_max=_connections_max(settings),
+        bodies_bytes_total_max=settings.integer("receive.buffer.bytes.total.max"),
+        head_seconds_max=min(HttpLimits().head_seconds_max, request_seconds),
+        body_seconds_max=request_seconds,
+        idle_seconds_max=settings.integer("connection.idle.ms.max") / 1000,
+    )
 
 
 def _connections_max(settings: Settings) -> int:

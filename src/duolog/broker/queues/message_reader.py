@@ -1,8 +1,11 @@
 """Reads the records that a queue hands out.
 
-Consumers mostly take messages in the order of the log, so a read fetches a block of them and
-the next ones are there already. A record leaves the block when it is taken.
+Consumers of a standard queue take messages in the order of the log, so a read that goes on
+where the last one ended fetches a block of them. A FIFO queue jumps from message to message of
+a group, and its other groups want those in between: what was read besides is kept for a while.
 """
+
+from collections import OrderedDict
 
 from duolog.broker.partition import Partition
 from duolog.log.checked_batches import checked_batches
@@ -13,61 +16,74 @@ from duolog.records.iterator import iter_records
 from duolog.records.record import Record
 
 BLOCK_BYTES = 64 * 1024
-BLOCK_RECORDS_MAX = 4_096
+KEPT_BYTES_MAX = 512 * 1024
+"""Of values that were read and not taken."""
+KEPT_RECORDS_MAX = 4_096
 """A small compressed batch can hold millions."""
+_ONE_BATCH = 1
+"""Fewer bytes than any batch has: the first one is always read whole."""
 
 log = get_logger("queues")
 
 
 class MessageReader:
-    __slots__ = ("_block", "_partition")
+    __slots__ = ("_kept", "_kept_bytes", "_next_offset", "_partition")
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
-        self._block: dict[int, Record] = {}
+        self._kept: OrderedDict[int, Record] = OrderedDict()
+        """Oldest first."""
+        self._kept_bytes = 0
+        self._next_offset = 0
+        """Where the last read ended."""
 
     def take(self, offset: int) -> Record | None:
         """The record; None when it is gone: expired, deleted by its key, or damaged.
 
         StorageFailed when the disk cannot be read.
         """
-        record = self._block.pop(offset, None)
-        if record is None:
-            self._fill(offset)
-            record = self._block.pop(offset, None)
+        if offset not in self._kept:
+            self._read(offset)
+        record = self._kept.pop(offset, None)
+        if record is not None:
+            self._kept_bytes -= len(record.value or b"")
         return record
 
     def look(self, offset: int) -> Record | None:
         """As `take`, for somebody who will not be the last to want it."""
-        if offset not in self._block:
-            self._fill(offset)
-        return self._block.get(offset)
+        if offset not in self._kept:
+            self._read(offset)
+        return self._kept.get(offset)
 
     def forget(self) -> None:
         """Give back the memory of a queue that is not read."""
-        self._block = {}
+        self._kept.clear()
+        self._kept_bytes = 0
 
-    def _fill(self, offset: int) -> None:
-        block: dict[int, Record] = {}
+    def _read(self, offset: int) -> None:
         partition = self._partition
+        bytes_max = BLOCK_BYTES if offset == self._next_offset else _ONE_BATCH
+        found_it = False
         try:
-            found = partition.read(offset, BLOCK_BYTES)
-            if found is not None:
-                for batch in checked_batches(
-                    memoryview(partition.load(found)), partition.high_watermark
+            found = partition.read(offset, bytes_max)
+            if found is None:
+                return
+            self._next_offset = found.next_offset
+            data = memoryview(partition.load(found))
+            for batch in checked_batches(data, partition.high_watermark):
+                for record in iter_records(
+                    batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX
                 ):
-                    for record in iter_records(
-                        batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX
-                    ):
-                        assert record.offset is not None
-                        if record.offset >= offset:
-                            block[record.offset] = record
-                            if len(block) >= BLOCK_RECORDS_MAX:
-                                break
+                    assert record.offset is not None
+                    if record.offset >= offset:
+                        found_it = found_it or record.offset == offset
+                        if not self._keep(record, offset):
+                            self._next_offset = record.offset
+                            return
         except OffsetOutOfRange:
-            pass
+            return
         except CorruptBatch as error:
-            if offset not in block:
+            if not found_it:
                 log.error(
                     "a message is damaged and cannot be delivered",
                     topic=partition.topic.name,
@@ -75,4 +91,22 @@ class MessageReader:
                     offset=offset,
                     error=str(error),
                 )
-        self._block = block
+
+    def _keep(self, record: Record, wanted: int) -> bool:
+        """False when there is no room left beside what was just read."""
+        kept = self._kept
+        assert record.offset is not None
+        if record.offset in kept:
+            return True
+        self._kept_bytes += len(record.value or b"")
+        kept[record.offset] = record
+        while len(kept) > 1 and (self._kept_bytes > KEPT_BYTES_MAX or len(kept) > KEPT_RECORDS_MAX):
+            oldest, dropped = kept.popitem(last=False)
+            if oldest == wanted:
+                kept[oldest] = dropped
+                kept.move_to_end(oldest, last=False)
+                _, dropped = kept.popitem()
+                self._kept_bytes -= len(dropped.value or b"")
+                return False
+            self._kept_bytes -= len(dropped.value or b"")
+        return True

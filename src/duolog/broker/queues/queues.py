@@ -199,6 +199,7 @@ class Queues(QueueRegistry):
         next_offset = end_offset if following is None else min(following[0], end_offset)
         for change in replays(partition, first_offset, next_offset, now_ms):
             await self._commit(partition, change)
+        self.rearm(partition)
 
     async def _commit(self, partition: QueuePartition, change: Change) -> None:
         end_offset = partition.change(change)
