@@ -39,6 +39,17 @@ def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
 def iter_records(batch: Buffer, *, decompressed_bytes_max: int) -> Iterator[Record]:
     """The records of one whole batch, with their offsets and timestamps."""
     header, body = _open(batch, decompressed_bytes_max)
+    return _records(header, body)
+
+
+def records_of(
+    header: BatchHeader, batch: memoryview, *, decompressed_bytes_max: int
+) -> Iterator[Record]:
+    """As `iter_records`, of a batch that `iter_batches` gave."""
+    return _records(header, open_body(header, batch, decompressed_bytes_max=decompressed_bytes_max))
+
+
+def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:
     append_time = header.max_timestamp if header.uses_log_append_time else None
     for offset, timestamp, key, value_at, value_end, _, end in walk(header, body):
         yield Record(

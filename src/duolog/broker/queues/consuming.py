@@ -200,6 +200,9 @@ class Consuming:
                 )
                 found.append(self._received(partition, record, now_ms))
         self._queue.owner.rearm(partition)
+        if not receive.visibility_ms:
+            # Others may have them already, but not in the middle of this.
+            asyncio.get_running_loop().call_soon(self.serve_parked)
         return end_offset
 
     def _handed_out(self, receive: Receive, found: list[Received], failure: Refusal | None) -> None:

@@ -8,11 +8,11 @@ a group, and its other groups want those in between: what was read besides is ke
 from collections import OrderedDict
 
 from duolog.broker.partition import Partition
-from duolog.log.checked_batches import checked_batches
 from duolog.model.errors import CorruptBatch, OffsetOutOfRange
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
 from duolog.observe.logs import get_logger
-from duolog.records.iterator import iter_records
+from duolog.records.checksum import is_intact
+from duolog.records.iterator import iter_batches, records_of
 from duolog.records.record import Record
 
 BLOCK_BYTES = 64 * 1024
@@ -69,16 +69,20 @@ class MessageReader:
             if found is None:
                 return
             self._next_offset = found.next_offset
-            data = memoryview(partition.load(found))
-            for batch in checked_batches(data, partition.high_watermark):
-                for record in iter_records(
-                    batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX
+            for header, batch in iter_batches(partition.load(found)):
+                if header.next_offset <= offset:
+                    continue
+                if not is_intact(batch):
+                    raise CorruptBatch(f"the checksum of the batch at {header[0]} is wrong")
+                for record in records_of(
+                    header, batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX
                 ):
-                    assert record.offset is not None
-                    if record.offset >= offset:
-                        found_it = found_it or record.offset == offset
+                    at = record.offset
+                    assert at is not None
+                    if at >= offset:
+                        found_it = found_it or at == offset
                         if not self._keep(record, offset):
-                            self._next_offset = record.offset
+                            self._next_offset = at
                             return
         except OffsetOutOfRange:
             return

@@ -11,7 +11,7 @@ from functools import partial
 
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
-from duolog.broker.partition import Partition
+from duolog.broker.partition import RETRY_AFTER_MS, Partition
 from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
 from duolog.broker.queues.dead_letters import DeadLetters
 from duolog.broker.queues.journal import Journal
@@ -192,10 +192,13 @@ class QueueRegistry:
         """What was decided could not be written down, so it is found out again."""
         # A snapshot that waits to be written knows of it, too.
         self._upkeep.forget(partition)
+        now_ms = self.clock.now_ms()
         try:
-            recover(partition, queue.config, self.clock.now_ms())
+            recover(partition, queue.config, now_ms)
         except OSError as error:
             self.broker.flusher.give_up(error)
+        # Somebody may wait for what is ready again.
+        self._timekeeper.arm(partition, now_ms + RETRY_AFTER_MS)
 
     # What queues need done around them.
 
@@ -261,7 +264,7 @@ class QueueRegistry:
         delivery = partition.delivery
         was_quiet = partition.is_quiet
         partition.is_quiet = True
-        if delivery.tick(now_ms):
+        if delivery.tick(now_ms) or (queue.parked and delivery.ready_count):
             queue.serve_parked()
         if now_ms >= partition.upkeep_ms:
             self._keep_up(queue, partition, now_ms)
