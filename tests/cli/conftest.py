@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -55,10 +56,17 @@ class Command:
         return self(*arguments, "-o", "json", lines=lines).rows
 
     def start(self, *arguments: str, **more: Any) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(self.line(*arguments), env=self.environ, **more)
+        return subprocess.Popen(
+            self.line(*arguments), env=self.environ, preexec_fn=_heed_interrupts, **more
+        )
 
     def line(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "duolog", *arguments]
+
+
+def _heed_interrupts() -> None:
+    """Who is run in the background ignores them, and would pass that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -116,6 +116,11 @@ class QueueHouse:
         self.disk.crash(random)
         self.start()
 
+    def kill(self) -> None:
+        """The process goes, and what it has written stays. Then start again."""
+        self.run(self._abandon())
+        self.start()
+
     def restart(self) -> None:
         async def stop() -> None:
             await self.queues.stop()

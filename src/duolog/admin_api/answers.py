@@ -6,12 +6,26 @@ import msgspec
 
 from duolog.ports.http import Response
 
+READING = "GET, HEAD"
+"""The methods of a page that can only be read."""
+
 _JSON = ((b"Content-Type", b"application/json"), (b"Cache-Control", b"no-store"))
 
 
-def json_answer(status: int, content: dict[str, Any]) -> Response:
-    return Response(status, _JSON, msgspec.json.encode(content) + b"\n")
+def json_answer(
+    status: int, content: dict[str, Any], *more_headers: tuple[bytes, bytes]
+) -> Response:
+    return Response(status, (*_JSON, *more_headers), msgspec.json.encode(content) + b"\n")
 
 
-def error_answer(status: int, what: str) -> Response:
-    return json_answer(status, {"error": what})
+def error_answer(
+    status: int, what: str, *more_headers: tuple[bytes, bytes], code: str = ""
+) -> Response:
+    """`code` tells programs what the status alone does not."""
+    content = {"error": what, "code": code} if code else {"error": what}
+    return json_answer(status, content, *more_headers)
+
+
+def wrong_method(allowed: str) -> Response:
+    """`allowed`: the methods that there are, as the header lists them."""
+    return error_answer(405, f"this answers to {allowed} only", (b"Allow", allowed.encode()))

@@ -3,7 +3,7 @@
 from collections.abc import Coroutine
 from typing import Any
 
-from duolog.admin_api.answers import error_answer
+from duolog.admin_api.answers import READING, error_answer, wrong_method
 from duolog.admin_api.health import HealthPages
 from duolog.admin_api.metrics import MetricsPages
 from duolog.admin_api.queues import PREFIX as QUEUES
@@ -12,9 +12,7 @@ from duolog.broker.queues.queues import Queues
 from duolog.observe.health import Health
 from duolog.observe.metrics import Metrics
 from duolog.ports.http import Request, Response
-
-_METHODS = ("GET", "HEAD")
-_ALLOW = (b"Allow", b"GET, HEAD")
+from duolog.wire.local_requests import why_not_local
 
 
 class AdminApi:
@@ -38,11 +36,14 @@ class AdminApi:
     def __call__(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
         page = self._pages.get(request.path)
         if page is not None:
-            if request.method not in _METHODS:
-                refused = error_answer(405, "this can only be read")
-                return Response(refused.status, (*refused.headers, _ALLOW), refused.body)
+            if request.method not in ("GET", "HEAD"):
+                return wrong_method(READING)
             return page(request)
         if request.path == QUEUES or request.path.startswith(QUEUES + "/"):
+            # Nothing here is signed, and what is asked for may be the messages themselves.
+            served = why_not_local(request.peer, request.headers)
+            if served is not None:
+                return error_answer(403, f"where it is about queues, this node serves {served}")
             if self._queues is None:
                 return error_answer(503, "the node is starting")
             return self._queues.answer(request)

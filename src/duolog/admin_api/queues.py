@@ -7,12 +7,12 @@ POST /queues/<name>/replay         {"from_ms": …, "to_ms": …}: deleted messa
 """
 
 from collections.abc import Coroutine
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from duolog.admin_api.answers import error_answer, json_answer
+from duolog.admin_api.answers import READING, error_answer, json_answer, wrong_method
 from duolog.broker.queues import peeking
 from duolog.broker.queues.peeking import Peeked
 from duolog.broker.queues.queue import Queue
@@ -20,6 +20,7 @@ from duolog.broker.queues.queues import Queues
 from duolog.config.queue import attribute_texts
 from duolog.core.queues.message import BINARY
 from duolog.model.errors import Refusal
+from duolog.model.limits import TIMESTAMP_MS_MAX
 from duolog.model.queue_errors import InvalidParameterValue, QueueDoesNotExist
 from duolog.ports.http import Request, Response
 
@@ -30,9 +31,16 @@ LIMIT_MAX = 1_000
 Answer = Response | Coroutine[Any, Any, Response]
 
 
+_Time = Annotated[int, msgspec.Meta(ge=0, le=TIMESTAMP_MS_MAX)]
+
+
 class _Replay(msgspec.Struct, forbid_unknown_fields=True):
-    from_ms: int
-    to_ms: int
+    from_ms: _Time
+    to_ms: _Time
+
+    def __post_init__(self) -> None:
+        if self.from_ms >= self.to_ms:
+            raise ValueError("to_ms is not after from_ms")
 
 
 class QueuePages:
@@ -53,9 +61,13 @@ class QueuePages:
                 case "POST", [name, "replay"]:
                     self._queues.get(name)
                     return self._replay(name, request.body)
+                case _, ([] | [_] | [_, "messages"]):
+                    return wrong_method(READING)
+                case _, [_, "replay"]:
+                    return wrong_method("POST")
         except Refusal as refusal:
             return _refused(refusal)
-        return error_answer(404, "there is nothing here, or not by this method")
+        return error_answer(404, "there is nothing here")
 
     def _all(self) -> Response:
         queues = sorted(self._queues.all(), key=lambda queue: queue.entry.name)
@@ -75,21 +87,20 @@ class QueuePages:
         }
 
     def _messages(self, queue: Queue, query: str) -> Response:
-        asked = dict(parse_qsl(query))
+        asked = dict(parse_qsl(query, keep_blank_values=True))
         unknown = asked.keys() - {"state", "partition", "from", "limit", "id"}
         if unknown:
             raise InvalidParameterValue(f"'{min(unknown)}' is not known here")
         if "id" in asked:
-            found = peeking.find(queue, asked["id"])
-            if found is None:
-                return error_answer(404, f"no message of this queue has the id {asked['id']}")
-            return json_answer(200, {"messages": [_message(found)], "next": None})
+            return _message_by_id(queue, asked["id"])
         limit = _number(asked, "limit", LIMIT_DEFAULT)
+        if not 1 <= limit <= LIMIT_MAX:
+            raise InvalidParameterValue(f"'limit' is from 1 to {LIMIT_MAX}, not {limit}")
         page = peeking.look(
             queue,
             partition=_number(asked, "partition", 0),
             from_offset=_number(asked, "from", 0),
-            limit=max(1, min(limit, LIMIT_MAX)),
+            limit=limit,
             state=asked.get("state"),
         )
         return json_answer(
@@ -115,6 +126,16 @@ def _summary(queue: Queue) -> dict[str, Any]:
         "counts": queue.counts()._asdict(),
         "partitions": len(queue.partitions),
     }
+
+
+def _message_by_id(queue: Queue, message_id: str) -> Response:
+    if not message_id:
+        raise InvalidParameterValue("'id' is empty")
+    found = peeking.find(queue, message_id)
+    if found is None:
+        what = f"no message has the id '{message_id}'"
+        return error_answer(404, what, code="MessageDoesNotExist")
+    return json_answer(200, {"messages": [_message(found)], "next": None})
 
 
 def _message(peeked: Peeked) -> dict[str, Any]:
@@ -150,13 +171,17 @@ def _number(asked: dict[str, str], name: str, default: int) -> int:
     text = asked.get(name)
     if text is None:
         return default
-    if not text.isdecimal() or len(text) > 18:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
         raise InvalidParameterValue(f"'{name}' is a number, not '{text}'")
     return int(text)
 
 
 def _refused(refusal: Refusal) -> Response:
-    if isinstance(refusal, QueueDoesNotExist):
-        return error_answer(404, "there is no such queue")
-    is_mistake = isinstance(refusal, InvalidParameterValue)
-    return error_answer(400 if is_mistake else 503, str(refusal))
+    code = type(refusal).__name__
+    match refusal:
+        case QueueDoesNotExist():
+            return error_answer(404, "there is no such queue", code=code)
+        case InvalidParameterValue():
+            return error_answer(400, str(refusal), code=code)
+        case _:
+            return error_answer(503, str(refusal), code=code)

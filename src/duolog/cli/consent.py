@@ -39,10 +39,11 @@ def has_consent(name: str, loss: str, *, yes: bool, dry_run: bool) -> bool:
 
 
 def _ask(question: str) -> str:
-    print(question, end="", file=sys.stderr, flush=True)
-    # Under asyncio an interrupt is only noted, and would be noticed after the answer.
+    # Under asyncio an interrupt is only noted, and would be noticed after the answer. So this
+    # comes before the question, to which an interrupt may be the answer.
     noted = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        print(question, end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip()
     finally:
         signal.signal(signal.SIGINT, noted)

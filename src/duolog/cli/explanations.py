@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from duolog.cli.failures import ExitCode, Failure
 from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
+from duolog.client.operator import NO_MESSAGE
 
 
 class Explanation(NamedTuple):
@@ -64,6 +65,9 @@ EXPLANATIONS: dict[str, Explanation] = {
     "QueueDoesNotExist": Explanation(
         _ABSENT, "There is no {subject}", "Run `duolog queue ls` to see which there are."
     ),
+    NO_MESSAGE: Explanation(
+        _ABSENT, _SAID, "Run `duolog queue peek` without --id to see which there are."
+    ),
     "ResourceNotFoundException": Explanation(
         _ABSENT, _SAID, "Run `duolog queue ls` to see which queues there are."
     ),
@@ -95,8 +99,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "UnsupportedOperation": _WRONG_VALUE,
     "HTTP 400": _WRONG_VALUE,
     "HTTP 401": _CREDENTIALS,
-    "HTTP 403": _CREDENTIALS,
-    "HTTP 404": Explanation(_ABSENT, _SAID, "Run `duolog queue ls` to see which queues there are."),
+    "HTTP 403": Explanation(_DENIED, _SAID, "Run it on the node's machine, with --admin."),
 }
 
 

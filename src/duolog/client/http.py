@@ -99,6 +99,9 @@ class HttpClient:
                 if not data:
                     raise Unreachable(self.endpoint, "closed the connection without an answer")
                 parser.feed(data)
+        except httptools.HttpParserCallbackError as error:
+            # What our own parser raised, httptools has put behind an error that says nothing.
+            raise Garbled(f"the answer of {self.host} {error.__context__}") from None
         except httptools.HttpParserError as error:
             raise Garbled(
                 f"the address {self.host} answers with what is no HTTP: {error}"
@@ -122,6 +125,10 @@ class HttpClient:
         self.close()
 
 
+class _TooLong(Exception):
+    """Its text follows "the answer"."""
+
+
 class _AnswerParser:
     """httptools calls the methods that it knows by name."""
 
@@ -139,13 +146,13 @@ class _AnswerParser:
     def on_header(self, name: bytes, value: bytes) -> None:
         self._header_bytes += len(name) + len(value)
         if self._header_bytes > HEADERS_BYTES_MAX:
-            raise httptools.HttpParserError("its headers are too long")
+            raise _TooLong(f"has more than {HEADERS_BYTES_MAX} bytes of headers")
         self.answer.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_body(self, data: bytes) -> None:
         self._body += data
         if len(self._body) > BODY_BYTES_MAX:
-            raise httptools.HttpParserError("its body is too long")
+            raise _TooLong(f"has more than {BODY_BYTES_MAX} bytes")
 
     def on_message_complete(self) -> None:
         self.answer.status = self._parser.get_status_code()

@@ -8,6 +8,9 @@ import msgspec
 from duolog.client.errors import Garbled, Refused
 from duolog.client.http import HttpAnswer, HttpClient
 
+NO_MESSAGE = "MessageDoesNotExist"
+"""The name under which it is refused to look at a message that is not there."""
+
 
 class Counts(msgspec.Struct):
     ready: int
@@ -65,6 +68,8 @@ class _Replayed(msgspec.Struct):
 
 class _Error(msgspec.Struct):
     error: str
+    code: str = ""
+    """What the status alone does not tell: `QueueDoesNotExist`, or another of Refused's names."""
 
 
 class OperatorClient(HttpClient):
@@ -104,7 +109,8 @@ class OperatorClient(HttpClient):
         headers = {"content-type": "application/json"} if body else {}
         answer = await self.request(method, target, headers, body)
         if answer.status != 200:
-            raise Refused(f"HTTP {answer.status}", subject, self._decode(answer, _Error).error)
+            error = self._decode(answer, _Error)
+            raise Refused(error.code or f"HTTP {answer.status}", subject, error.error)
         return self._decode(answer, shape)
 
     def _decode(self, answer: HttpAnswer, shape: Any) -> Any:

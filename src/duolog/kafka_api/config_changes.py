@@ -8,7 +8,7 @@ from duolog.broker.catalog import Catalog
 from duolog.kafka_api.config_entries import ResourceType
 from duolog.kafka_api.errors import code_of
 from duolog.model.errors import InvalidConfig, InvalidRequest, Refusal
-from duolog.model.names import is_internal
+from duolog.model.names import QUEUE_STATE_PREFIX, is_internal
 
 Edit = Callable[[Mapping[str, str]], Mapping[str, str]]
 
@@ -39,6 +39,8 @@ async def change_resources(
                 raise InvalidRequest("the request names this resource more than once")
             _check_changes(resource)
             edit = edit_of(resource.configs)
+            if resource.resource_name.startswith(QUEUE_STATE_PREFIX):
+                raise InvalidConfig("a queue sees to its own journal; set the queue's attributes")
             if is_internal(resource.resource_name):
                 edit = _keeping_what_groups_need(edit)
             await catalog.edit_config(resource.resource_name, edit, validate_only=validate_only)

@@ -28,6 +28,9 @@ from duolog.records.record import Record
 from duolog.records.varint import encode_varint, read_varint, wrapped
 
 _ATTRIBUTES = b"\x00"
+RECORD_OVERHEAD_BYTES = 32
+"""Lengths, deltas and counts, and its share of the batch's header."""
+HEADER_OVERHEAD_BYTES = 10
 _ABSENT = encode_varint(-1)
 
 
@@ -86,6 +89,14 @@ def build_batch(
         base_sequence,
         len(records),
     )
+
+
+def encoded_size(record: Record) -> int:
+    """How many bytes the record takes in a batch, at most."""
+    size = RECORD_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b"")
+    for name, value in record.headers:
+        size += HEADER_OVERHEAD_BYTES + 4 * len(name) + len(value or b"")
+    return size
 
 
 def rebuild_batch(

@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping
 
 from duolog.model.queue_errors import AccessDenied
 from duolog.ports.http import Request
+from duolog.wire.local_requests import why_not_local
 from duolog.wire.sqs import sigv4
 
 NOBODY = ""
 """In place of an access key, of somebody who needed none."""
-
-_LOOPBACK = ("127.", "[::1]:", "[::ffff:127.")
 
 
 class Authentication:
@@ -29,13 +28,10 @@ class Authentication:
     def sender_of(self, request: Request) -> str:
         """The access key. AccessDenied, or one of its kinds, when nobody may ask this."""
         if self._is_open:
-            if not request.peer.startswith(_LOOPBACK):
+            served = why_not_local(request.peer, request.headers)
+            if served is not None:
                 raise AccessDenied(
-                    "This node has no credentials configured, so it serves only its own machine."
-                )
-            if _is_of_a_page(request.headers):
-                raise AccessDenied(
-                    "This node has no credentials configured, so it serves no pages of the web."
+                    f"This node has no credentials configured, so it serves {served}."
                 )
             return NOBODY
         return sigv4.verify(
@@ -48,11 +44,3 @@ class Authentication:
             region=self._region,
             now_ms=self._now_ms(),
         )
-
-
-def _is_of_a_page(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a page has a browser ask this, as any page on the web can where nothing is signed.
-
-    What somebody types into the browser's address bar is not of a page.
-    """
-    return b"origin" in headers or headers.get(b"sec-fetch-site", b"none") != b"none"

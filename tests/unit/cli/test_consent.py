@@ -1,6 +1,7 @@
 """Nothing is destroyed by accident."""
 
 import io
+import signal
 
 import pytest
 
@@ -46,3 +47,22 @@ def test_another_answer_does_nothing(monkeypatch: pytest.MonkeyPatch, typed: str
     with pytest.raises(Failure, match="nothing was done") as failure:
         ask()
     assert failure.value.code is ExitCode.NOT_ALLOWED
+
+
+def test_the_question_is_asked_when_it_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    handlers = []
+
+    class Screen(io.StringIO):
+        def write(self, text: str) -> int:
+            if "to go on" in text:
+                handlers.append(signal.getsignal(signal.SIGINT))
+            return super().write(text)
+
+    monkeypatch.setattr("sys.stderr", Screen())
+    monkeypatch.setattr("sys.stdin", Terminal("orders\n"))
+    noted = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        assert ask()
+    finally:
+        signal.signal(signal.SIGINT, noted)
+    assert handlers == [signal.default_int_handler]

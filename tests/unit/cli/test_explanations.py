@@ -7,6 +7,7 @@ import pytest
 from duolog.cli.explanations import EXPLANATIONS, explain
 from duolog.cli.failures import ExitCode
 from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
+from duolog.client.operator import NO_MESSAGE
 from duolog.wire.kafka.error_codes import ErrorCode
 from duolog.wire.sqs.errors import FAULTS
 
@@ -15,10 +16,11 @@ TWO_SENTENCES = re.compile(r"[A-Z].*[^.]\. [A-Z].*\.", re.DOTALL)
 
 @pytest.mark.parametrize("name", EXPLANATIONS)
 def test_what_is_explained_exists(name: str) -> None:
-    assert name in ErrorCode.__members__ or name in FAULTS or name.startswith("HTTP ")
+    known = {*ErrorCode.__members__, *FAULTS, NO_MESSAGE}
+    assert name in known or name.startswith("HTTP ")
 
 
-@pytest.mark.parametrize("name", [*ErrorCode.__members__, *FAULTS, "HTTP 404", "HTTP 503", "NEW"])
+@pytest.mark.parametrize("name", [*ErrorCode.__members__, *FAULTS, "HTTP 403", "HTTP 503", "NEW"])
 @pytest.mark.parametrize("message", ["", "it cannot be.", "it cannot be"])
 def test_every_refusal_says_what_happened_and_what_to_do(name: str, message: str) -> None:
     failure = explain(Refused(name, "topic 'orders'", message))
@@ -39,6 +41,8 @@ def test_every_refusal_says_what_happened_and_what_to_do(name: str, message: str
         (ClientError("something else happened"), ExitCode.FAILED),
         (Refused("UNKNOWN_TOPIC_OR_PARTITION", "topic 'a'"), ExitCode.NOT_FOUND),
         (Refused("QueueDoesNotExist", "queue 'a'"), ExitCode.NOT_FOUND),
+        (Refused(NO_MESSAGE, "queue 'a'"), ExitCode.NOT_FOUND),
+        (Refused("HTTP 403", "queue 'a'"), ExitCode.NOT_ALLOWED),
         (Refused("SignatureDoesNotMatch", "queue 'a'"), ExitCode.NOT_ALLOWED),
         (Refused("NON_EMPTY_GROUP", "group 'a'"), ExitCode.NOT_ALLOWED),
         (Refused("InvalidAttributeValue", "queue 'a'"), ExitCode.USAGE),

@@ -83,12 +83,18 @@ async def test_what_is_no_http_is_garbled(http_server: RawHttpServer) -> None:
             await client.request("GET", "/")
 
 
-@pytest.mark.parametrize("limit", ["BODY_BYTES_MAX", "HEADERS_BYTES_MAX"])
-async def test_an_answer_is_bounded(
-    http_server: RawHttpServer, monkeypatch: pytest.MonkeyPatch, limit: str
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ("BODY_BYTES_MAX", "has more than 10 bytes$"),
+        ("HEADERS_BYTES_MAX", "has more than 10 bytes of headers$"),
+    ],
+)
+async def test_an_answer_is_bounded_and_the_error_says_so(
+    http_server: RawHttpServer, monkeypatch: pytest.MonkeyPatch, limit: str, reason: str
 ) -> None:
     monkeypatch.setattr(http, limit, 10)
     http_server.respond = lambda heard: answer(200, bytes(100))
     async with HttpClient(http_server.endpoint) as client:
-        with pytest.raises(Garbled):
+        with pytest.raises(Garbled, match=reason):
             await client.request("GET", "/")

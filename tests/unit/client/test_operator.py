@@ -52,11 +52,11 @@ async def test_a_replay_is_told_its_times(http_server: RawHttpServer) -> None:
 
 
 async def test_a_refusal_carries_the_node_s_words(http_server: RawHttpServer) -> None:
-    says(http_server, {"error": "there is no such queue"}, 404)
+    says(http_server, {"error": "there is no such queue", "code": "QueueDoesNotExist"}, 404)
     async with OperatorClient(http_server.endpoint) as client:
         with pytest.raises(Refused, match="queue 'orders': there is no such queue") as refused:
             await client.queue("orders")
-    assert refused.value.name == "HTTP 404"
+    assert refused.value.name == "QueueDoesNotExist"
 
 
 @pytest.mark.parametrize("content", [[], {"queues": None}, {"queues": [{"name": 1}]}])

@@ -53,6 +53,15 @@ async def test_without_credentials_no_page_of_the_web_may_ask(header: dict[bytes
     assert queue.sent == []
 
 
+async def test_without_credentials_no_name_that_a_page_brings_along_is_answered_to() -> None:
+    sqs = Workbench()
+    sqs.queues.make("q")
+    headers = {b"host": b"rebound.example:9324"}
+    request = Request("GET", "/", "Action=DeleteQueue&QueueUrl=q", headers, b"", "127.0.0.1:1")
+    assert (await sqs.answer(request)).status == 403
+    assert sqs.queues.get("q")
+
+
 async def test_without_credentials_an_address_may_be_typed_into_a_browser() -> None:
     headers = {**LIST.headers, b"sec-fetch-site": b"none"}
     assert (await Workbench().answer(replace(LIST, headers=headers))).status == 200

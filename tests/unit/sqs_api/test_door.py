@@ -118,11 +118,11 @@ async def test_a_get_with_an_action_is_served() -> None:
     sqs = Workbench("query")
     sqs.queues.make("q")
     request = Request(
-        "GET", "/", "Action=ListQueues&Version=2012-11-05", {b"host": b"h"}, b"", "127.0.0.1:1"
+        "GET", "/", "Action=ListQueues&Version=2012-11-05", {b"host": b"[::1]"}, b"", "127.0.0.1:1"
     )
     response = await sqs.answer(request)
     assert headers_of(response)[b"Content-Type"] == b"text/xml"
-    assert sqs.parse("ListQueues", response) == {"QueueUrls": [f"http://h/{ACCOUNT}/q"]}
+    assert sqs.parse("ListQueues", response) == {"QueueUrls": [f"http://[::1]/{ACCOUNT}/q"]}
 
 
 async def test_a_queue_can_be_named_by_the_address_alone() -> None:

@@ -22,7 +22,7 @@ from duolog.wire.sqs.query_layout import Kind, Layout, members_of
 
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
-HOST = "queues.example:9324"
+HOST = "queues.localhost:9324"
 STEPS_MAX = 5
 """Turns of the event loop after which an engine in memory has answered everything."""
 XML = "{http://queue.amazonaws.com/doc/2012-11-05/}"

@@ -10,7 +10,7 @@ from duolog.broker.queues.identities import sequence_number
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receiving import Receive, Received
-from duolog.core.queues.changes import Deleted, VisibilityChanged
+from duolog.core.queues.changes import Deleted, Trimmed, VisibilityChanged
 from duolog.core.queues.message import from_record
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import OverLimit
@@ -74,6 +74,10 @@ class Consuming:
 
     def serve_parked(self) -> None:
         """Something may have become ready."""
+        if not self._queue.is_writable:
+            if not self._queue.has_journals:
+                self._queue.owner.open_journals(self._queue, self._journals_opened)
+            return
         now_ms = self._queue.clock.now_ms()
         while self._parked:
             receive, _ = self._parked.popitem(last=False)
@@ -84,6 +88,10 @@ class Consuming:
                     return
             except Refusal as refusal:
                 receive.answer(refusal)
+
+    def _journals_opened(self, failure: Refusal | None) -> None:
+        if failure is None and self._parked:
+            self.serve_parked()
 
     def _serve(self, receive: Receive, now_ms: int) -> bool:
         """Hand out what there is; False if that is nothing."""
@@ -138,7 +146,11 @@ class Consuming:
                 else:
                     records.append(record)
             if gone:
-                partition.change(Deleted(tuple(gone)))
+                start_offset = partition.data.log.start_offset
+                if gone[0] < start_offset:
+                    # Retention of the topic, or DeleteRecords, was quicker than upkeep.
+                    partition.change(Trimmed(start_offset))
+                partition.change(Deleted(tuple(each for each in gone if each >= start_offset)))
             if records:
                 break
         else:
@@ -149,6 +161,7 @@ class Consuming:
             taken, now_ms, now_ms + receive.visibility_ms, attempt=receive.attempt, once=once
         )
         receive.handed_out.append((partition, taken))
+        receive.handed_out_ms = now_ms
         for record in records:
             found.append(self._received(partition, record, now_ms))
         self._queue.owner.rearm(partition)
@@ -209,7 +222,7 @@ class Consuming:
         if receive.is_abandoned and failure is None:
             now_ms = self._queue.clock.now_ms()
             for partition, offsets in receive.handed_out:
-                partition.release(offsets, now_ms)
+                partition.release(offsets, receive.handed_out_ms, now_ms)
         else:
             receive.answer(failure or found)
 

@@ -21,12 +21,21 @@ from duolog.records.record import Record
 events = get_logger("queues")
 
 SNAPSHOT = "delivery"
+RETRY_MS = 2_000
 _READ_BYTES = 4 << 20
 _BATCH_BYTES_MAX = 16 << 20
 
 
 class Journal:
-    __slots__ = ("_clock", "_gathered", "_turn", "bytes_written", "on_failure", "partition")
+    __slots__ = (
+        "_clock",
+        "_gathered",
+        "_turn",
+        "bytes_written",
+        "on_failure",
+        "partition",
+        "retry_ms",
+    )
 
     def __init__(self, partition: Partition, clock: SteadyClock, turn: Turn) -> None:
         self.partition = partition
@@ -37,6 +46,8 @@ class Journal:
         self.on_failure: Callable[[], None] = lambda: None
         """Takes back what was decided since the last write."""
         self._gathered: list[bytes] = []
+        self.retry_ms = 0
+        """Not before then is anything decided: taking it back costs more than the write."""
 
     @property
     def end_offset(self) -> int:
@@ -63,6 +74,7 @@ class Journal:
         try:
             partition.append_alone(memoryview(batch), now_ms)
         except Refusal as refusal:
+            self.retry_ms = now_ms + RETRY_MS
             # What was decided is not written, so it must not stay decided.
             self.on_failure()
             partition.refuse_waiting(refusal)
@@ -99,6 +111,6 @@ class Journal:
             else:
                 offset = reached if reached > offset else log.end_offset
 
-    def latest_snapshot(self) -> tuple[int, bytes] | None:
-        log = self.partition.log
-        return log.latest_snapshot(SNAPSHOT, log.end_offset)
+    def latest_snapshot(self, at_most: int) -> tuple[int, bytes] | None:
+        """The newest that is intact, and not past the offset."""
+        return self.partition.log.latest_snapshot(SNAPSHOT, at_most)

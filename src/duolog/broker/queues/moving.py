@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from duolog.broker.queues.commits import when_committed
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.queue_state import gone
 from duolog.core.queues.changes import Deleted
 from duolog.core.queues.message import moved_record
 from duolog.model.errors import Refusal
@@ -32,6 +33,8 @@ def move_messages(
     moving: list[int] = []
 
     def held_back(failure: Refusal | None) -> None:
+        if failure is None and partition.is_gone:
+            failure = gone()
         if failure is None:
             moving.extend(offset for offset in offsets if _is_held_back(partition, offset))
             try:
@@ -44,6 +47,8 @@ def move_messages(
             done(failure)
 
     def accepted(failure: Refusal | None) -> None:
+        if failure is None and partition.is_gone:
+            failure = gone()
         if failure is None:
             end_offset = partition.change(Deleted(tuple(moving)))
             when_committed(

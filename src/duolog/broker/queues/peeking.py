@@ -11,6 +11,8 @@ from duolog.model.queue_errors import InvalidParameterValue
 STATES = ("ready", "in_flight", "delayed", "dead", "done")
 EXAMINED_MAX = 10_000
 """Messages that one request looks at, whether or not they are in the wanted state."""
+PEEKED_BYTES_MAX = 4 << 20
+"""Of bodies and attributes in a page; the message that goes beyond is the page's last."""
 
 
 class Peeked(NamedTuple):
@@ -22,6 +24,11 @@ class Peeked(NamedTuple):
     visible_ms: int | None
     """When a message that is hidden becomes visible."""
     message: Message
+
+    @property
+    def size(self) -> int:
+        values = self.message.attributes.values()
+        return len(self.message.body) + sum(len(attribute.value) for attribute in values)
 
 
 class Page(NamedTuple):
@@ -51,13 +58,15 @@ def look(queue: Queue, *, partition: int, from_offset: int, limit: int, state: s
     if state is not None and state not in STATES:
         raise InvalidParameterValue(f"A state is one of {', '.join(STATES)}.")
     if not 0 <= partition < len(queue.partitions):
-        raise InvalidParameterValue(f"The queue has {len(queue.partitions)} partitions.")
+        raise InvalidParameterValue(
+            f"The last partition of the queue is {len(queue.partitions) - 1}."
+        )
     place = queue.partitions[partition]
     now_ms = queue.state.clock.now_ms()
     found: list[Peeked] = []
-    examined = 0
+    examined = size = 0
     for offset in _offsets(place, from_offset, state):
-        if len(found) == limit or examined == EXAMINED_MAX:
+        if len(found) == limit or examined == EXAMINED_MAX or size >= PEEKED_BYTES_MAX:
             return Page(found, offset)
         examined += 1
         if state is not None and place.delivery.state_of(offset, now_ms) != state:
@@ -65,6 +74,7 @@ def look(queue: Queue, *, partition: int, from_offset: int, limit: int, state: s
         peeked = _peek(place, offset, now_ms)
         if peeked is not None:
             found.append(peeked)
+            size += peeked.size
     return Page(found, None)
 
 

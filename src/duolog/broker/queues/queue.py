@@ -143,5 +143,6 @@ class Queue:
         """The queue was deleted: whoever waits is told."""
         self.state.is_gone = True
         for partition in self.partitions:
+            partition.is_gone = True
             partition.data.remove_reader(partition)
         self._consuming.refuse_parked()

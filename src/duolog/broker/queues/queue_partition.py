@@ -21,14 +21,14 @@ from duolog.core.queues.delivery import Delivery
 from duolog.core.queues.message import delay_of, group_of
 from duolog.model.errors import CorruptBatch, Refusal
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
-from duolog.records.builder import build_batch
+from duolog.records.builder import build_batch, encoded_size
 from duolog.records.header import read_header
 from duolog.records.iterator import iter_records
 from duolog.records.record import Record
 
 SCAN_BYTES = 4 << 20
 BATCH_BYTES_MAX = 1 << 20
-"""Of bodies, from which on a batch takes no further message."""
+"""Of a batch, unless a single message has more."""
 
 
 class Arrival(NamedTuple):
@@ -61,8 +61,10 @@ class QueuePartition:
         "enqueued_since_snapshot",
         "ids",
         "is_burying",
+        "is_gone",
         "is_quiet",
         "journal",
+        "loaded_offset",
         "reader",
         "upkeep_ms",
     )
@@ -88,6 +90,10 @@ class QueuePartition:
         """Not before then is it looked after again."""
         self.is_quiet = False
         """Nothing happened since it was looked at."""
+        self.is_gone = False
+        """Whether its queue was deleted."""
+        self.loaded_offset = 0
+        """Up to where the journal is in the snapshot that was loaded."""
         self.is_burying = False
         self.burial_ms = 0
         """Not before then are dead messages moved away: a failure is not repeated at once."""
@@ -107,11 +113,14 @@ class QueuePartition:
 
         Refusal means that those from the log's end on are not, and never will be, in the log.
         """
+        bytes_max = min(BATCH_BYTES_MAX, self.data.topic.config.max_message_bytes)
         first = 0
         while first < len(arrivals):
-            last, size = first, 0
-            while last < len(arrivals) and (last == first or size < BATCH_BYTES_MAX):
-                size += len(arrivals[last].record.value or b"")
+            last, size = first + 1, encoded_size(arrivals[first].record)
+            while last < len(arrivals):
+                size += encoded_size(arrivals[last].record)
+                if size > bytes_max:
+                    break
                 last += 1
             self._append(arrivals[first:last], now_ms)
             first = last
@@ -229,14 +238,23 @@ class QueuePartition:
             return self.change(Deleted(tuple(offsets)))
         return self.change(Delivered(tuple(offsets), now_ms, deadline_ms, attempt))
 
-    def release(self, offsets: Sequence[int], now_ms: int) -> None:
-        """Nobody got these messages although they were handed out."""
+    def release(self, offsets: Sequence[int], delivered_ms: int, now_ms: int) -> None:
+        """Nobody got these messages although they were handed out then.
+
+        Somebody else may have them by now, who keeps them.
+        """
         for offset in offsets:
             held = self.delivery.held(offset)
-            if held is not None and held.is_in_flight:
+            if held is not None and held.is_in_flight and held.received_ms == delivered_ms:
                 self.change(VisibilityChanged(offset, now_ms))
         if self.delivery.tick(now_ms) or self.delivery.ready_count:
             self._on_ready(self)
+
+    def has_group(self, group: bytes) -> bool:
+        """Whether a message of the group is not done, or still on its way to the disk."""
+        return self.delivery.has_group(group) or any(
+            arrival.group == group for appended in self._appended for arrival in appended.arrivals
+        )
 
     def undone_ranges(self, first_offset: int, next_offset: int) -> Iterator[tuple[int, int]]:
         """By the delivery state as it is then, which a failed write may have replaced."""

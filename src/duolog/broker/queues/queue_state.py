@@ -9,7 +9,7 @@ from duolog.broker.queues.receipts import Receipts
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.turn import Turn
 from duolog.config.queue import QueueConfig
-from duolog.model.errors import Refusal
+from duolog.model.errors import Refusal, StorageFailed
 from duolog.model.queue_errors import QueueDoesNotExist
 
 
@@ -58,11 +58,26 @@ class QueueState:
     def config(self) -> QueueConfig:
         return self.entry.config
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether what is decided now can be written down."""
+        if not self.has_journals:
+            return False
+        now_ms = self.clock.now_ms()
+        return all(
+            each.journal is not None and each.journal.retry_ms <= now_ms for each in self.partitions
+        )
+
     def journaled(self, work: Callable[[], None], refuse: Callable[[Refusal], None]) -> None:
         """Do the work once changes can be written down."""
         if self.is_gone:
             refuse(gone())
         elif self.has_journals:
+            for partition in self.partitions:
+                assert partition.journal is not None
+                if partition.journal.retry_ms > self.clock.now_ms():
+                    refuse(StorageFailed("the queue could not be written a moment ago"))
+                    return
             work()
         else:
             self.owner.open_journals(

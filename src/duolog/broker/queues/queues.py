@@ -12,6 +12,7 @@ from duolog.broker.broker import Broker
 from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
 from duolog.broker.queues.commits import committed, settle_future
 from duolog.broker.queues.move_tasks import MoveTasks
+from duolog.broker.queues.name_locks import NameLocks
 from duolog.broker.queues.push import Pushing
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
@@ -21,16 +22,25 @@ from duolog.broker.queues.topics import message_overrides
 from duolog.config.queue import QueueConfig, parse_queue_config
 from duolog.config.topic import TopicConfig
 from duolog.core.queues.changes import Change, Trimmed
-from duolog.model.errors import InvalidTopic, PolicyViolation, Refusal, TopicExists
-from duolog.model.names import check_queue_name, queue_state_topic
+from duolog.model.errors import (
+    InvalidTopic,
+    PolicyViolation,
+    Refusal,
+    RequestTimedOut,
+    TopicExists,
+)
+from duolog.model.names import check_queue_name, fold, queue_state_topic
 from duolog.model.queue_errors import (
     InvalidAttributeValue,
     InvalidParameterValue,
     PurgeQueueInProgress,
-    QueueDeletedRecently,
+    UnsupportedOperation,
 )
+from duolog.observe.logs import get_logger
 from duolog.ports.http import Poster
 from duolog.ports.metastore import MetaStore
+
+log = get_logger("queues")
 
 
 class Queues(QueueRegistry):
@@ -47,6 +57,7 @@ class Queues(QueueRegistry):
         self.move_tasks = MoveTasks(self, store, self.clock.now_ms)
         self.pushing = Pushing(self, poster, broker.settings)
         catalog.subscribe(self.pushing)
+        self._names = NameLocks()
         self._removing: set[str] = set()
         self._growing: set[str] = set()
         catalog.check_servable = self._check_servable
@@ -57,9 +68,7 @@ class Queues(QueueRegistry):
     async def start(self) -> None:
         """Open every queue. The broker's partitions are open already."""
         await self.catalog.start()
-        for entry in list(self.catalog.deleted.values()):
-            await self._remove(entry)
-        await self._forget_deleted()
+        await self._finish_deletions()
         await self.move_tasks.resume()
         self.pushing.start()
 
@@ -74,19 +83,24 @@ class Queues(QueueRegistry):
         """The new queue, or the one that is there and has all these attributes."""
         check_queue_name(name)
         config = parse_queue_config(name, attributes)
-        if name in self._removing:
-            raise QueueDeletedRecently("The queue of that name is still being removed.")
-        self.catalog.check_creatable(name, self.clock.now_ms())
-        made = False
-        if name not in self._queues and config.source_topic is None:
-            made = await self._create_topic(name, config)
-        try:
-            await self.catalog.create(name, attributes, tags, self.clock.now_ms())
-        except Refusal:
-            if made and name not in self.catalog.queues:
-                await self.broker.catalog.delete_topic(name)
-            raise
-        return self.get(name)
+        async with self._names.lock(fold(name)):
+            self.catalog.check_creatable(name, self.clock.now_ms())
+            if name in self.catalog.deleted:
+                # What is left of it would be the new one's messages.
+                await self._remove(self.catalog.deleted[name])
+            made = False
+            if name not in self._queues and config.source_topic is None:
+                made = await self._create_topic(name, config)
+            try:
+                await self.catalog.create(name, attributes, tags, self.clock.now_ms())
+            except RequestTimedOut:
+                # Perhaps it is there, and then it needs its topic.
+                raise
+            except Refusal:
+                if made and name not in self.catalog.queues:
+                    await self.broker.catalog.delete_topic(name)
+                raise
+            return self.get(name)
 
     async def _create_topic(self, name: str, config: QueueConfig) -> bool:
         """Whether there was none: the records of one that is there become messages."""
@@ -97,6 +111,9 @@ class Queues(QueueRegistry):
         try:
             await self.broker.catalog.create_topic(name, partitions, message_overrides(config))
         except TopicExists:
+            await self.broker.catalog.edit_config(
+                name, lambda overrides: {**overrides, **message_overrides(config)}
+            )
             return False
         except InvalidTopic as refusal:
             raise InvalidParameterValue(str(refusal)) from refusal
@@ -133,17 +150,24 @@ class Queues(QueueRegistry):
                 )
 
     async def delete(self, name: str) -> None:
-        queue = self.get(name)
-        self._removing.add(name)
-        try:
-            entry = await self.catalog.delete(name, self.clock.now_ms())
-            # A journal that is still being made would be the next queue's of this name.
-            await self.opened(queue)
-            await self.move_tasks.queue_deleted(name)
-            await self._remove(entry)
-        finally:
-            self._removing.discard(name)
-        await self._forget_deleted()
+        self.get(name)
+        async with self._names.lock(fold(name)):
+            queue = self.get(name)
+            for other in self._reading.get(name, ()):
+                if other is not queue:
+                    raise UnsupportedOperation(
+                        f"Queue '{other.entry.name}' reads this one's messages; delete it first."
+                    )
+            self._removing.add(name)
+            try:
+                entry = await self.catalog.delete(name, self.clock.now_ms())
+                # A journal that is still being made would be the next queue's of this name.
+                await self.opened(queue)
+                await self.move_tasks.queue_deleted(name)
+                await self._remove(entry)
+            finally:
+                self._removing.discard(name)
+        await self._finish_deletions()
 
     async def _remove(self, entry: QueueEntry) -> None:
         """Remove the topics of a deleted queue."""
@@ -154,10 +178,21 @@ class Queues(QueueRegistry):
             if topic in self.broker.catalog.topics:
                 await self.broker.catalog.delete_topic(topic)
 
-    async def _forget_deleted(self) -> None:
-        for entry in self.catalog.forgettable(self.clock.now_ms()):
-            if entry.name not in self._removing:
-                await self.catalog.forget_deleted(entry.name)
+    async def _finish_deletions(self) -> None:
+        """Remove what is left of deleted queues, and forget those whose names are free again."""
+        free = {entry.name for entry in self.catalog.forgettable(self.clock.now_ms())}
+        for entry in list(self.catalog.deleted.values()):
+            async with self._names.lock(fold(entry.name)):
+                if self.catalog.deleted.get(entry.name) != entry:
+                    continue
+                try:
+                    await self._remove(entry)
+                    if entry.name in free:
+                        await self.catalog.forget_deleted(entry.name)
+                except Refusal as refusal:
+                    log.error(
+                        "a deleted queue is not removed yet", queue=entry.name, error=str(refusal)
+                    )
 
     async def purge(self, name: str) -> int:
         """Delete every message that is there now; returns how many."""
@@ -230,7 +265,9 @@ class Queues(QueueRegistry):
     def _check_servable(self, entry: QueueEntry) -> None:
         self.pushing.check(entry, self.catalog.queues.get(entry.name))
         source = entry.config.source_topic
-        if source is not None and source not in self.broker.catalog.topics:
+        if source is not None and (
+            source not in self.broker.catalog.topics or source in self._removing
+        ):
             raise InvalidAttributeValue(
                 f"Invalid value for the parameter duolog:SourceTopic. Reason: There is no topic"
                 f" '{source}'."

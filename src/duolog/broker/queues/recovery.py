@@ -6,6 +6,8 @@ a power cut can leave changes of messages that are lost, and those must not be t
 changes of the messages that get their offsets next.
 """
 
+import asyncio
+
 from duolog.broker.partition import Partition
 from duolog.broker.queues.journal import SNAPSHOT, Journal
 from duolog.broker.queues.queue_partition import QueuePartition
@@ -23,6 +25,7 @@ from duolog.observe.logs import get_logger
 from duolog.records.record import Record
 
 IN_FLIGHT_MAX = 120_000
+SCANNED_TOGETHER = 2_000
 
 log = get_logger("queues")
 
@@ -36,33 +39,57 @@ def rules_of(config: QueueConfig) -> DeliveryRules:
     )
 
 
-def open_state(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
+async def open_state(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
     """Find out what has become of the partition's messages, all of which are durable."""
-    changes = recover(partition, config, now_ms)
+    is_new = load(partition, config)
+    before = partition.delivery.end_offset
+    while partition.delivery.end_offset < partition.data.high_watermark:
+        # A topic that becomes a queue may be long, and others are served meanwhile.
+        reached = partition.delivery.end_offset + SCANNED_TOGETHER
+        partition.scan(min(reached, partition.data.high_watermark), is_new=False)
+        await asyncio.sleep(0)
+    partition.enqueued_since_snapshot = partition.delivery.end_offset - before
     journal = partition.journal
-    if journal is not None and changes:
+    if settle(partition, config, now_ms) or is_new:
+        assert journal is not None
         journal.partition.log.write_snapshot(
             SNAPSHOT, journal.end_offset, partition.delivery.snapshot()
         )
 
 
-def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> int:
-    """Find out what has become of the messages; how many changes had to be read for it."""
-    data, journal = partition.data, partition.journal
-    delivery, from_offset = _load_snapshot(config, data, journal)
-    partition.delivery = delivery
-    if delivery.end_offset > data.log.end_offset:
-        delivery.truncate(data.log.end_offset)
-    partition.scan(data.high_watermark, is_new=False)
-    changes = 0
+def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
+    """Find out again, at once, what has become of the messages."""
+    load(partition, config)
+    partition.scan(partition.data.high_watermark, is_new=False)
+    settle(partition, config, now_ms)
+
+
+def load(partition: QueuePartition, config: QueueConfig) -> bool:
+    """Begin with the newest snapshot; whether it knows more messages than there are.
+
+    Then it must not be used again: their offsets will be those of other messages.
+    """
+    partition.delivery, partition.loaded_offset = _load_snapshot(
+        config, partition.data, partition.journal
+    )
+    if partition.delivery.end_offset > partition.data.log.end_offset:
+        partition.delivery.truncate(partition.data.log.end_offset)
+        return True
+    return False
+
+
+def settle(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
+    """Make the changes that came after the snapshot; whether there were any."""
+    data, journal, delivery = partition.data, partition.journal, partition.delivery
+    changes = False
     if journal is not None:
-        for change in journal.changes(from_offset):
+        for change in journal.changes(partition.loaded_offset):
             delivery.apply(change)
-            changes += 1
+            changes = True
     if delivery.low_offset() < data.log.start_offset:
         delivery.apply(Trimmed(data.log.start_offset))
     if config.fifo:
-        _recall_deduplication(partition, config, now_ms)
+        recall_deduplication(partition, config, now_ms)
     delivery.tick(now_ms)
     return changes
 
@@ -71,8 +98,11 @@ def _load_snapshot(
     config: QueueConfig, data: Partition, journal: Journal | None
 ) -> tuple[Delivery, int]:
     rules = rules_of(config)
-    found = None if journal is None else journal.latest_snapshot()
-    if found is not None:
+    at_most = None if journal is None else journal.end_offset
+    while journal is not None and at_most is not None:
+        found = journal.latest_snapshot(at_most)
+        if found is None:
+            break
         try:
             return Delivery.from_snapshot(found[1], rules), found[0]
         except ValueError as error:
@@ -82,10 +112,11 @@ def _load_snapshot(
                 partition=data.index,
                 error=str(error),
             )
+            at_most = found[0] - 1
     return Delivery(rules, data.log.start_offset), 0
 
 
-def _recall_deduplication(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
+def recall_deduplication(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
     """From the messages of the last minutes, of which some are deleted already."""
     partition.deduplication = Deduplication()
     first_offset = partition.delivery.offset_at(now_ms - DEDUPLICATION_MS)

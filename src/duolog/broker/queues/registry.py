@@ -11,7 +11,7 @@ from functools import partial
 
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
-from duolog.broker.partition import RETRY_AFTER_MS, Partition
+from duolog.broker.partition import Partition
 from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
 from duolog.broker.queues.dead_letters import DeadLetters
 from duolog.broker.queues.journal import Journal
@@ -19,7 +19,12 @@ from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receipts import Receipts
-from duolog.broker.queues.recovery import open_state, recover, rules_of
+from duolog.broker.queues.recovery import (
+    open_state,
+    recall_deduplication,
+    recover,
+    rules_of,
+)
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.timekeeper import Timekeeper
 from duolog.broker.queues.topics import journal_overrides
@@ -28,15 +33,15 @@ from duolog.broker.queues.upkeep import UPKEEP_MS, Upkeep
 from duolog.core.queues.deduplication import DEDUPLICATION_MS, Deduplication
 from duolog.core.queues.delivery import Delivery
 from duolog.log.thinning import KeptRanges
-from duolog.model.errors import Refusal, UnknownTopicOrPartition
+from duolog.model.errors import Refusal, StorageFailed, UnknownTopicOrPartition
 from duolog.model.names import queue_state_topic
 from duolog.observe.logs import get_logger
 
 QUIET_MS = 60_000
 """How long until a partition is looked at again to which nothing happened."""
 
-THINNED_IN_FLIGHT_MAX = 10_000
-"""With more in flight, going through them for each segment would hold up others."""
+THINNED_HELD_MAX = 10_000
+"""With more that are received and not done, going through them would hold up others."""
 
 log = get_logger("queues")
 
@@ -130,7 +135,7 @@ class QueueRegistry:
             log.error("a queue without its topic is not served", queue=entry.name)
             return
         for index in range(topic.partitions):
-            self._add_partition(queue, topic, index)
+            await self._add_partition(queue, topic, index)
         self._queues[entry.name] = queue
         self._reading.setdefault(queue.topic_name, []).append(queue)
 
@@ -141,6 +146,8 @@ class QueueRegistry:
         queue.state.entry = new
         for partition in queue.partitions:
             partition.delivery.rules = rules_of(new.config)
+            if old.config.deduplication_scope != new.config.deduplication_scope:
+                recall_deduplication(partition, new.config, self.clock.now_ms())
             self.rearm(partition)
         queue.serve_parked()
 
@@ -159,12 +166,12 @@ class QueueRegistry:
     async def topic_changed(self, old: Topic, new: Topic) -> None:
         for queue in self._reading.get(new.name, ()):
             for index in range(old.partitions, new.partitions):
-                self._add_partition(queue, new, index)
+                await self._add_partition(queue, new, index)
 
     async def topic_deleted(self, topic: Topic) -> None:
         """Only after its queues."""
 
-    def _add_partition(self, queue: Queue, topic: Topic, index: int) -> None:
+    async def _add_partition(self, queue: Queue, topic: Topic, index: int) -> None:
         data = self.broker.partition(topic.name, index)
         partition = QueuePartition(
             data,
@@ -175,7 +182,7 @@ class QueueRegistry:
         )
         if (queue_state_topic(queue.entry.name), index) in self.broker.routes:
             self._attach_journal(queue.state, partition)
-        open_state(partition, queue.config, self.clock.now_ms())
+        await open_state(partition, queue.config, self.clock.now_ms())
         queue.partitions.append(partition)
         queue.state.has_journals = all(each.journal is not None for each in queue.partitions)
         self._of[partition] = queue
@@ -190,6 +197,8 @@ class QueueRegistry:
 
     def _recall(self, queue: QueueState, partition: QueuePartition) -> None:
         """What was decided could not be written down, so it is found out again."""
+        if queue.is_gone:
+            return
         # A snapshot that waits to be written knows of it, too.
         self._upkeep.forget(partition)
         now_ms = self.clock.now_ms()
@@ -198,7 +207,8 @@ class QueueRegistry:
         except OSError as error:
             self.broker.flusher.give_up(error)
         # Somebody may wait for what is ready again.
-        self._timekeeper.arm(partition, now_ms + RETRY_AFTER_MS)
+        assert partition.journal is not None
+        self._timekeeper.arm(partition, partition.journal.retry_ms)
 
     # What queues need done around them.
 
@@ -218,11 +228,16 @@ class QueueRegistry:
     async def _open_journals(self, queue: QueueState) -> None:
         failure: Refusal | None = None
         try:
-            await self._make_journals(queue)
+            while not queue.has_journals:
+                await self._make_journals(queue)
         except Refusal as refusal:
             failure = refusal
-        for opened in self._openings.pop(queue):
-            opened(failure)
+        finally:
+            waiting = self._openings.pop(queue)
+            if failure is None and not queue.has_journals:
+                failure = StorageFailed("the queue's journal could not be opened")
+            for opened in waiting:
+                opened(failure)
 
     async def _make_journals(self, queue: QueueState) -> None:
         name = queue_state_topic(queue.entry.name)
@@ -239,7 +254,7 @@ class QueueRegistry:
         for partition in queue.partitions[:wanted]:
             if partition.journal is None:
                 self._attach_journal(queue, partition)
-        queue.has_journals = True
+        queue.has_journals = all(each.journal is not None for each in queue.partitions)
 
     def rearm(self, partition: QueuePartition) -> None:
         """Something happened to the partition: see to it that its time is looked at."""
@@ -274,6 +289,8 @@ class QueueRegistry:
         due_ms = delivery.next_deadline_ms()
         if not delivery.is_empty or self._upkeep.wants_snapshot(partition):
             due_ms = partition.upkeep_ms if due_ms is None else min(due_ms, partition.upkeep_ms)
+        elif due_ms is None and not was_quiet:
+            due_ms = now_ms + _kept_ms(queue)
         if due_ms is not None:
             self._timekeeper.arm(partition, due_ms)
 
@@ -299,7 +316,7 @@ class QueueRegistry:
                 delivery = partition.delivery
                 if (
                     len(partition.data.log.segments) == 1
-                    or delivery.in_flight_count > THINNED_IN_FLIGHT_MAX
+                    or delivery.held_count > THINNED_HELD_MAX
                     or self._beside(queue, partition)
                 ):
                     continue
@@ -317,3 +334,9 @@ class QueueRegistry:
             self._upkeep.run(queue, partition, self._beside(queue, partition), now_ms)
         except Refusal as refusal:
             log.error("upkeep of a queue failed", queue=queue.entry.name, error=str(refusal))
+
+
+def _kept_ms(queue: Queue) -> int:
+    """How long done messages are still of use: then their space can be had back."""
+    kept_ms = queue.config.retain_deleted_seconds * 1000
+    return UPKEEP_MS + max(kept_ms, DEDUPLICATION_MS if queue.config.fifo else 0)

@@ -138,9 +138,9 @@ class Sending:
         if len(partitions) == 1:
             return partitions[0]
         if self._queue.config.fifo:
-            for partition in partitions:
+            for partition in reversed(partitions):
                 # After growing: a group stays until its old partition has nothing of it left.
-                if partition.delivery.has_group(group or b""):
+                if partition.has_group(group or b""):
                     return partition
             return partitions[partition_for_group(group or b"", len(partitions))]
         self._turn += 1

@@ -32,8 +32,9 @@ class Upkeep:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pending: dict[QueuePartition, tuple[int, bytes]] = {}
-        """Snapshots that must wait until the journal is durable up to their offset."""
+        self._pending: dict[QueuePartition, tuple[int, int, bytes]] = {}
+        """Snapshots that must wait until the journal and the messages are durable, up to these
+        offsets: after a power cut they would tell of what never was."""
         self._written: dict[QueuePartition, tuple[int, int]] = {}
         """Offset and size of the last snapshot."""
         self._lows: dict[QueuePartition, list[tuple[int, int]]] = {}
@@ -101,14 +102,17 @@ class Upkeep:
         assert journal is not None
         pending = self._pending.get(partition)
         if pending is None:
-            pending = journal.end_offset, partition.delivery.snapshot()
+            delivery = partition.delivery
+            pending = journal.end_offset, delivery.end_offset, delivery.snapshot()
             self._pending[partition] = pending
             journal.bytes_written = 0
             partition.enqueued_since_snapshot = 0
-        if journal.partition.log.durable_offset < pending[0]:
+        if journal.partition.log.durable_offset < pending[0] or (
+            partition.data.log.durable_offset < pending[1]
+        ):
             return
         del self._pending[partition]
-        task = asyncio.ensure_future(self._write(partition, journal, *pending))
+        task = asyncio.ensure_future(self._write(partition, journal, pending[0], pending[2]))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -120,6 +124,8 @@ class Upkeep:
             await self._disk.offload(partial(kept.write_snapshot, SNAPSHOT, offset, data))
         except OSError as error:
             log.error("a delivery snapshot was not written", error=str(error))
+            return
+        if partition.is_gone:
             return
         before, _ = self._written.get(partition, (0, 0))
         self._written[partition] = offset, len(data)

@@ -114,6 +114,11 @@ class Delivery(Transitions):
         return not (self.ready_count or self.in_flight_count or self._delayed.count)
 
     @property
+    def held_count(self) -> int:
+        """Messages that were received and are not done."""
+        return len(self._held)
+
+    @property
     def has_dead(self) -> bool:
         return bool(self._dead)
 
