@@ -13,7 +13,7 @@ from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
 from duolog.broker.queues.commits import committed, settle_future
 from duolog.broker.queues.move_tasks import MoveTasks
 from duolog.broker.queues.name_locks import NameLocks
-from duolog.broker.queues.push import Pushing
+from duolog.broker.queues.push.pushing import Pushing
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.registry import QueueRegistry

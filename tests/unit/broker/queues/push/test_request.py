@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duolog.broker.queues.push_request import (
+from duolog.broker.queues.push.request import (
     ATTRIBUTES_BYTES_MAX,
     VALUE_BYTES_MAX,
     push_headers,

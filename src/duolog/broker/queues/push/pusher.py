@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from duolog.broker.queues.push_endpoint import EndpointHealth, back_off_ms
-from duolog.broker.queues.push_request import Header, push_headers
-from duolog.broker.queues.push_slots import PushSlots
+from duolog.broker.queues.push.endpoint import EndpointHealth, back_off_ms
+from duolog.broker.queues.push.request import Header, push_headers
+from duolog.broker.queues.push.slots import PushSlots
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.receiving import Received
 from duolog.model.errors import Refusal

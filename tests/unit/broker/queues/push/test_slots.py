@@ -2,7 +2,7 @@
 
 import asyncio
 
-from duolog.broker.queues.push_slots import PushSlots
+from duolog.broker.queues.push.slots import PushSlots
 
 
 def nobody() -> None:

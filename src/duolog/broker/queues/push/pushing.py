@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from duolog.broker.queues.catalog import QueueEntry
-from duolog.broker.queues.push_allow import PushAllowList
-from duolog.broker.queues.push_request import Header
-from duolog.broker.queues.push_slots import PushSlots
-from duolog.broker.queues.pusher import PushCounts, Pusher
+from duolog.broker.queues.push.allow_list import PushAllowList
+from duolog.broker.queues.push.pusher import PushCounts, Pusher
+from duolog.broker.queues.push.request import Header
+from duolog.broker.queues.push.slots import PushSlots
 from duolog.broker.queues.queue import Queue
 from duolog.config.settings import Settings
 from duolog.ports.http import Poster

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from duolog.broker.queues.push_endpoint import (
+from duolog.broker.queues.push.endpoint import (
     BACK_OFF_MS_MAX,
     FAILURES_MAX,
     PAUSE_MS_MAX,

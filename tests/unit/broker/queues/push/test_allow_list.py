@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from duolog.broker.queues.push_allow import PushAllowList
+from duolog.broker.queues.push.allow_list import PushAllowList
 from duolog.model.queue_errors import InvalidAttributeValue
 
 
