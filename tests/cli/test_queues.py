@@ -158,14 +158,14 @@ def test_a_queue_reads_a_topic_and_a_topic_reads_a_queue(duolog: Command, name: 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("info", "absent"), 3, "there is no such queue"),
+        (("info", "absent"), 3, "There is no queue 'absent'."),
         (("send", "absent", "x"), 3, "There is no queue 'absent'."),
         (("receive", "absent"), 3, "There is no queue 'absent'."),
-        (("peek", "absent"), 3, "there is no such queue"),
-        (("purge", "absent", "--yes"), 3, "there is no such queue"),
+        (("peek", "absent"), 3, "There is no queue 'absent'."),
+        (("purge", "absent", "--yes"), 3, "There is no queue 'absent'."),
         (("redrive", "absent"), 3, "There is no queue 'absent'."),
-        (("replay", "absent"), 3, "there is no such queue"),
-        (("rm", "absent", "--yes"), 3, "there is no such queue"),
+        (("replay", "absent"), 3, "There is no queue 'absent'."),
+        (("rm", "absent", "--yes"), 3, "There is no queue 'absent'."),
         (("create", "no such name"), 2, "Correct it"),
         (("create", "fine", "-a", "Colour=blue"), 2, "Colour"),
         (("create", "fine", "--dead-letter", "absent"), 3, "There is no queue 'absent'."),
@@ -187,3 +187,23 @@ def test_a_queue_with_other_attributes_is_there_already(duolog: Command, queue: 
     done = duolog("queue", "create", queue, "-a", "DelaySeconds=7")
     assert done.code == 1
     assert "already, with other attributes" in done.err
+
+
+def test_a_message_that_is_not_there_can_be_looked_for_otherwise(
+    duolog: Command, queue: str
+) -> None:
+    done = duolog("queue", "peek", queue, "--id", "nope")
+    assert done.code == 3
+    assert "no message has the id 'nope'. Run `duolog queue peek` without --id" in done.err
+
+
+def test_the_topic_of_a_queue_goes_with_its_queue(duolog: Command, queue: str) -> None:
+    refused = duolog("topic", "rm", queue, "--yes")
+    assert refused.code == 4
+    assert f"topic '{queue}' holds the messages of queue '{queue}'" in refused.err
+    assert "duolog queue rm" in refused.err
+    duolog.json("queue", "send", queue, "x")
+    removed = duolog("queue", "rm", queue, "--yes")
+    assert removed.code == 0
+    assert f"So goes topic '{queue}' with 1 record." in removed.err
+    assert duolog("topic", "info", queue).code == 3

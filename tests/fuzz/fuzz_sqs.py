@@ -14,7 +14,7 @@ with atheris.instrument_imports(include=["duolog"]):
     from duolog.model.queue_errors import AccessDenied, QueueRefusal
     from duolog.wire.sqs import json_protocol, query_protocol
     from duolog.wire.sqs.apis import ACTIONS
-    from duolog.wire.sqs.characters import forbidden_character
+    from duolog.model.characters import forbidden_character
     from duolog.wire.sqs.messages import Message, ReceiveMessageResult, SendMessageRequest
     from duolog.wire.sqs.sigv4 import verify
 

@@ -1,4 +1,4 @@
-"""`/metrics`, of constant size, and `/metrics/detailed` for one topic or group."""
+"""`/metrics`, of constant size, and `/metrics/detailed` for one topic, group or queue."""
 
 from urllib.parse import parse_qsl
 

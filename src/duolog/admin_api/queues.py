@@ -80,6 +80,11 @@ class QueuePages:
             **_summary(queue),
             "attributes": attribute_texts(queue.config),
             "tags": dict(queue.entry.tags),
+            "topic": queue.topic_name,
+            "topic_records": sum(
+                partition.data.high_watermark - partition.data.log.start_offset
+                for partition in queue.partitions
+            ),
             "created_ms": queue.entry.created_ms,
             "oldest_message_age_seconds": (
                 None if oldest_ms is None else max(0.0, (now_ms - oldest_ms) / 1000)

@@ -1,6 +1,17 @@
 """What a person sees when a node is ready: where it is, and how to try it."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class SqsDoor(NamedTuple):
+    """What an example for it needs to be told."""
+
+    account_id: str
+    region: str
+    has_credentials: bool
+    """Then only clients are served that know a secret, which is not to be printed."""
+
 
 _DOORS = {"kafka": "Kafka", "sqs": "SQS", "admin": "health and metrics"}
 
@@ -8,16 +19,16 @@ _EXAMPLES = {
     "sqs": {
         "boto3": """\
 import boto3
-sqs = boto3.client("sqs", endpoint_url="http://{sqs}", region_name="us-east-1",
+sqs = boto3.client("sqs", endpoint_url="http://{sqs}", region_name="{region}",
                    aws_access_key_id="any", aws_secret_access_key="any")
 url = sqs.create_queue(QueueName="greetings")["QueueUrl"]
 sqs.send_message(QueueUrl=url, MessageBody="hello")
 """,
         "aws": """\
-export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION=us-east-1
+export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION={region}
 alias sqs='aws --endpoint-url http://{sqs} sqs'
 sqs create-queue --queue-name greetings
-sqs receive-message --queue-url http://{sqs}/000000000000/greetings --wait-time-seconds 5
+sqs receive-message --queue-url http://{sqs}/{account_id}/greetings --wait-time-seconds 5
 """,
     },
     "kafka": {
@@ -50,17 +61,18 @@ for record in consumer:
 """By the door that each of them needs."""
 
 
-def banner(addresses: Mapping[str, str]) -> str:
-    """`addresses` has host:port of every door that is open."""
+def banner(addresses: Mapping[str, str], sqs_door: SqsDoor) -> str:
+    """`addresses` has host:port of every door that is open, as a client on this machine has it."""
     lines = ["", "Duolog is ready.", ""]
     for door, label in _DOORS.items():
         if door in addresses:
             scheme = "" if door == "kafka" else "http://"
             lines.append(f"  {label:<20}{scheme}{addresses[door]}")
     for door, examples in _EXAMPLES.items():
-        if door not in addresses:
+        if door not in addresses or (door == "sqs" and sqs_door.has_credentials):
             continue
         for client, example in examples.items():
             lines += ["", f"  {client}"]
-            lines += [f"    {line}" for line in example.format(**addresses).splitlines()]
+            filled = example.format(**addresses, **sqs_door._asdict())
+            lines += [f"    {line}" for line in filled.splitlines()]
     return "\n".join([*lines, "", "  Stop with Ctrl-C.", ""])

@@ -75,9 +75,13 @@ def door_address(door: Door, given: str | None, file: Path | None) -> "Address":
         advertised = settings.address("kafka.advertised")
         if advertised is not None:
             address = advertised._replace(port=advertised.port or address.port)
+    return from_here(address)
+
+
+def from_here(address: "Address") -> "Address":
+    """A node that listens everywhere listens on this machine, too."""
     if address.is_wildcard:
-        # A node that listens everywhere listens here, too.
-        address = address._replace(host="::1" if ":" in address.host else "127.0.0.1")
+        return address._replace(host="::1" if ":" in address.host else "127.0.0.1")
     return address
 
 

@@ -1,13 +1,17 @@
 """`duolog serve`: run a node in the foreground."""
 
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from duolog.cli.failures import ExitCode, fail
-from duolog.cli.given import ConfigOption, SetOption, load_settings
+from duolog.cli.given import ConfigOption, SetOption, from_here, load_settings
+
+if TYPE_CHECKING:
+    from duolog.config.settings import Settings
 
 
 def serve(
@@ -44,17 +48,25 @@ def serve(
     from duolog.observe.logs import resolve_format
 
     is_for_people = resolve_format(settings.text("log.format"), sys.stderr) == "text"
+    greet = partial(_greet, settings) if is_for_people else _keep_silent
     try:
-        code = node.run(settings, ready_file, _greet if is_for_people else _keep_silent)
+        code = node.run(settings, ready_file, greet)
     except node.StartRefused as refusal:
         fail(str(refusal), ExitCode.FAILED)
     raise typer.Exit(code)
 
 
-def _greet(addresses: dict[str, str]) -> None:
-    from duolog.cli.banner import banner
+def _greet(settings: "Settings", addresses: dict[str, str]) -> None:
+    from duolog.cli.banner import SqsDoor, banner
+    from duolog.config.address import parse_address
 
-    print(banner(addresses), file=sys.stderr, flush=True)
+    seen = {door: str(from_here(parse_address(text))) for door, text in addresses.items()}
+    sqs_door = SqsDoor(
+        account_id=settings.text("sqs.account.id"),
+        region=settings.text("sqs.region"),
+        has_credentials=bool(settings.get("sqs.credentials")),
+    )
+    print(banner(seen, sqs_door), file=sys.stderr, flush=True)
 
 
 def _keep_silent(addresses: dict[str, str]) -> None:

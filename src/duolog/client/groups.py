@@ -114,11 +114,6 @@ async def delete_offsets(
     await _ask_coordinator(cluster, group, ApiKey.OFFSET_DELETE, fields, _deleted_offsets)
 
 
-async def delete_group(cluster: Cluster, group: str) -> None:
-    fields = {"groups_names": [group]}
-    await _ask_coordinator(cluster, group, ApiKey.DELETE_GROUPS, fields, _deleted_group)
-
-
 async def _list_of_broker(cluster: Cluster, node: int) -> list[GroupListing]:
     async def attempt() -> list[GroupListing]:
         response = await cluster.call(ApiKey.LIST_GROUPS, {"states_filter": []}, node=node)
@@ -165,11 +160,6 @@ def _all_partitions(response: Any, subject: str) -> None:
 def _deleted_offsets(response: Any, subject: str) -> None:
     check(response.error_code, subject)
     _all_partitions(response, subject)
-
-
-def _deleted_group(response: Any, subject: str) -> None:
-    (deleted,) = response.results
-    check(deleted.error_code, subject)
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -32,6 +32,10 @@ class QueueSummary(msgspec.Struct):
 class QueueDetails(QueueSummary):
     attributes: dict[str, str]
     tags: dict[str, str]
+    topic: str
+    """Whose records are the messages."""
+    topic_records: int
+    """Those of done messages, too."""
     created_ms: int
     oldest_message_age_seconds: float | None
 

@@ -25,7 +25,6 @@ VERSIONS: Mapping[ApiKey, int] = MappingProxyType(
         ApiKey.DELETE_TOPICS: 6,
         ApiKey.INIT_PRODUCER_ID: 4,
         ApiKey.DESCRIBE_CONFIGS: 4,
-        ApiKey.DELETE_GROUPS: 2,
         ApiKey.OFFSET_DELETE: 0,
     }
 )

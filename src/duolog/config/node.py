@@ -94,7 +94,9 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "admin.listen",
             "address",
             Address("127.0.0.1", 9325),
-            "Where health and metrics are served.",
+            "Where health and metrics are served, to everybody who can connect. Queues and their"
+            " messages are shown and replayed there, too, but only to programs on this machine:"
+            " none of it is signed.",
         ),
     ),
     "Topics": (
@@ -134,7 +136,7 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "list",
             (),
             "Access keys of SQS clients and their secrets. When empty, every signature is accepted"
-            " and clients must be on this machine. Better given by the environment or a file than"
+            " and clients must be on this machine and ask for localhost or a loopback address. Better given by the environment or a file than"
             " by a flag, which other users of the machine can see.",
             form="KEY:SECRET pairs",
             fits=is_credential,

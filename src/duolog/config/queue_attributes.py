@@ -116,7 +116,7 @@ _OF_SQS = (
         "Policy",
         "policy",
         "text",
-        "Who may do what with the queue, as an AWS policy of up to 8 KiB.",
+        "An AWS policy of up to 8 KiB, which is kept and shown; nobody is refused anything by it.",
         form="a JSON object, or empty",
     ),
     _document(

@@ -1,7 +1,6 @@
 """Lists that are answered in pages: tokens that say where the next one begins."""
 
-import binascii
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ def page_of(
     """`listed(after, limit)` gives sorted names. Only who sets a maximum is given a token."""
     if max_results is not None:
         check_listed_queues(max_results)
-    after = _after(next_token) if next_token else ""
+    after = "" if next_token is None else _after(next_token)
     if max_results is None:
         return Page(listed(after, LISTED_QUEUES_MAX), None)
     names = listed(after, max_results + 1)
@@ -32,6 +31,9 @@ def page_of(
 
 def _after(token: str) -> str:
     try:
-        return urlsafe_b64decode(token.encode("ascii")).decode()
-    except (binascii.Error, ValueError):
-        raise InvalidParameterValue("Invalid or expired next token.") from None
+        after = b64decode(token.encode("ascii"), b"-_", validate=True).decode()
+    except ValueError:
+        after = ""
+    if not after:
+        raise InvalidParameterValue("Invalid or expired next token.")
+    return after

@@ -51,7 +51,7 @@ class Wanted:
 
     def _chosen(self, attributes: Mapping[str, MessageAttribute]) -> dict[str, MessageAttribute]:
         return {
-            name: _readable(attribute)
+            name: attribute
             for name, attribute in attributes.items()
             if self._all or name in self._names or name.startswith(self._prefixes)
         }
@@ -76,22 +76,8 @@ class Wanted:
         }
 
 
-def _readable(attribute: MessageAttribute) -> MessageAttribute:
-    """A Kafka producer may call text what is none. It arrives whole, and stops no others."""
-    if not _is_binary(attribute):
-        try:
-            attribute.value.decode()
-        except UnicodeDecodeError:
-            return MessageAttribute(BINARY, attribute.value)
-    return attribute
-
-
 def _value(attribute: MessageAttribute) -> MessageAttributeValue:
     data_type, value = attribute
-    if _is_binary(attribute):
+    if data_type.startswith(BINARY):
         return MessageAttributeValue(data_type, binary_value=value)
     return MessageAttributeValue(data_type, string_value=value.decode())
-
-
-def _is_binary(attribute: MessageAttribute) -> bool:
-    return attribute.data_type.startswith(BINARY)

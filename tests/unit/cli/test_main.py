@@ -138,6 +138,19 @@ def test_a_greeting_is_for_people_and_goes_to_stderr(node: Any) -> None:
     assert greeted.stdout == ""
 
 
+def test_a_node_that_listens_everywhere_is_shown_where_it_can_be_reached(node: Any) -> None:
+    def run(settings: Any, ready_file: Any, on_ready: Any) -> int:
+        on_ready({"sqs": "0.0.0.0:9324", "admin": "[::]:9325"})
+        return 0
+
+    node.run = run
+    greeted = invoke("serve", "--set", "log.format=text", "--set", "sqs.region=eu-west-1").stderr
+    assert "http://127.0.0.1:9324" in greeted
+    assert "http://[::1]:9325" in greeted
+    assert "0.0.0.0" not in greeted
+    assert 'region_name="eu-west-1"' in greeted
+
+
 def test_the_node_s_exit_code_is_the_command_s(node: Any) -> None:
     node.run = lambda *_: 1
     assert invoke("serve").exit_code == 1

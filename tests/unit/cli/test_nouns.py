@@ -60,7 +60,9 @@ def test_a_noun_alone_shows_its_help(noun: str) -> None:
     assert "Commands:" in invoke(noun).output
 
 
-@pytest.mark.parametrize(("noun", "verb"), [(noun, verb) for noun in VERBS for verb in VERBS[noun]])
+@pytest.mark.parametrize(
+    ("noun", "verb"), [(noun, verb) for noun in VERBS for verb in sorted(VERBS[noun])]
+)
 def test_every_command_can_print_json(noun: str, verb: str) -> None:
     out = invoke(noun, verb, "--help").stdout
     assert "-o, --output <table|json|jsonl>" in out

@@ -11,7 +11,9 @@ from duolog.cli.output import Format
 PAGE = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("noun", "verb"), [(noun, verb) for noun in VERBS for verb in VERBS[noun]])
+@pytest.mark.parametrize(
+    ("noun", "verb"), [(noun, verb) for noun in VERBS for verb in sorted(VERBS[noun])]
+)
 def test_a_command_is_on_the_page(noun: str, verb: str) -> None:
     assert f"| `{noun} {verb}" in PAGE
 

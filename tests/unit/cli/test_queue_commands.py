@@ -17,6 +17,8 @@ DETAILS = {
     "partitions": 2,
     "attributes": {"VisibilityTimeout": "30"},
     "tags": {},
+    "topic": "orders",
+    "topic_records": 9,
     "created_ms": 5,
     "oldest_message_age_seconds": 1.5,
 }
@@ -276,7 +278,36 @@ def test_the_records_of_a_source_topic_are_not_counted_as_lost(
 ) -> None:
     attributes = {"duolog:SourceTopic": "events"}
     doors.answers["GET /queues/orders"] = lambda asked: {**DETAILS, "attributes": attributes}
-    assert "topic 'events' stay" in queue("rm", "orders", "--dry-run").stderr
+    told = queue("rm", "orders", "--dry-run").stderr
+    assert "topic 'events' stay" in told
+    assert "goes" not in told
+
+
+def test_with_a_queue_its_topic_goes(doors: DoorServer, queue: Run) -> None:
+    doors.answers["GET /queues/orders"] = lambda asked: DETAILS
+    topic_goes = "So goes topic 'orders' with 9 records."
+    assert topic_goes in queue("rm", "orders", "--dry-run").stderr
+    assert topic_goes not in queue("purge", "orders", "--dry-run").stderr
+
+
+def test_a_purge_tells_how_long_messages_can_be_replayed(doors: DoorServer, queue: Run) -> None:
+    attributes = {"duolog:RetainDeleted": "3600"}
+    doors.answers["GET /queues/orders"] = lambda asked: {**DETAILS, "attributes": attributes}
+    told = queue("purge", "orders", "--dry-run").stderr
+    assert "deletes 6 messages: 3 ready, 2 in flight and 1 delayed." in told
+    assert "They can be replayed for 3600 s." in told
+    assert "for ever" not in told
+    assert "for ever" in queue("rm", "orders", "--dry-run").stderr
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "table"])
+@pytest.mark.parametrize("arguments", [("receive", "nope"), ("send", "nope", "x")])
+def test_a_queue_that_is_not_there_is_no_empty_result(
+    doors: DoorServer, queue: Run, arguments: tuple[str, ...], form: str
+) -> None:
+    doors.answers["GetQueueUrl"] = lambda asked: refusal("QueueDoesNotExist", "absent")
+    done = queue(*arguments, "-o", form)
+    assert (done.exit_code, done.stdout) == (3, "")
 
 
 class MoveTasks:
@@ -387,7 +418,7 @@ def test_a_refusal_has_its_exit_code(doors: DoorServer, queue: Run, name: str, c
     doors.answers["GetQueueUrl"] = lambda asked: refusal(name)
     done = queue("receive", "orders", "-o", "json")
     assert done.exit_code == code
-    assert done.stdout == "[]\n"
+    assert done.stdout == ""
     assert done.stderr.count("\n") == 1
 
 

@@ -10,7 +10,6 @@ from duolog.client.errors import Refused
 from duolog.client.groups import (
     commit_offsets,
     committed_offsets,
-    delete_group,
     delete_offsets,
     list_groups,
 )
@@ -109,19 +108,3 @@ async def test_groups_come_sorted(server: KafkaServer, cluster: Cluster) -> None
         ],
     }
     assert [group.id for group in await list_groups(cluster)] == ["a", "b"]
-
-
-@pytest.mark.usefixtures("codes")
-@pytest.mark.parametrize("code", [0, NON_EMPTY_GROUP])
-async def test_a_group_is_deleted_or_says_why_not(
-    server: KafkaServer, cluster: Cluster, code: int
-) -> None:
-    server.answers[ApiKey.DELETE_GROUPS] = lambda request: {
-        "results": [{"group_id": name, "error_code": code} for name in request.groups_names]
-    }
-    if code:
-        with pytest.raises(Refused, match="group 'g': NON_EMPTY_GROUP"):
-            await delete_group(cluster, "g")
-    else:
-        await delete_group(cluster, "g")
-    assert server.asked(ApiKey.DELETE_GROUPS)[0].groups_names == ("g",)

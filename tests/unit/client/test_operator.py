@@ -28,8 +28,9 @@ async def test_queues_are_listed(http_server: RawHttpServer) -> None:
 
 
 async def test_fields_of_a_newer_node_are_passed_over(http_server: RawHttpServer) -> None:
+    topic = {"topic": "orders", "topic_records": 3}
     more = {"attributes": {}, "tags": {}, "created_ms": 1, "oldest_message_age_seconds": None}
-    says(http_server, {**QUEUE, **more, "colour": "blue"})
+    says(http_server, {**QUEUE, **topic, **more, "colour": "blue"})
     async with OperatorClient(http_server.endpoint) as client:
         assert (await client.queue("orders")).kind == "standard"
 

@@ -102,7 +102,9 @@ def test_a_number_may_reach_its_bounds_and_not_pass_them(
         assert str(refused.value) == f"Invalid value for the parameter {name}."
 
 
-@pytest.mark.parametrize("name", ["Colour", "", "delayseconds", "All", *READ_ONLY_ATTRIBUTES])
+@pytest.mark.parametrize(
+    "name", ["Colour", "", "delayseconds", "All", *sorted(READ_ONLY_ATTRIBUTES)]
+)
 def test_an_attribute_that_cannot_be_set_is_unknown(name: str) -> None:
     with pytest.raises(InvalidAttributeName, match=f"Unknown Attribute {name}."):
         parse_queue_config("a", {name: "1"})

@@ -261,6 +261,9 @@ class QueueRegistry:
         partition.is_quiet = False
         delivery = partition.delivery
         armed_ms = partition.armed_ms
+        if armed_ms is not None and armed_ms > self.clock.now_ms() + QUIET_MS:
+            # It was empty, and could wait for longer than what it has now.
+            armed_ms = None
         if armed_ms is not None and delivery.soonest_ms >= armed_ms and not delivery.has_dead:
             return
         due_ms = delivery.next_deadline_ms()

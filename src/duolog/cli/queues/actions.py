@@ -20,6 +20,7 @@ from duolog.wire.sqs.messages import (
 
 _FIFO_SUFFIX = ".fifo"
 _SOURCE_TOPIC = "duolog:SourceTopic"
+_RETAIN_DELETED = "duolog:RetainDeleted"
 _COLUMNS = ("name", "kind", "partitions", "ready", "in_flight", "delayed")
 
 
@@ -64,6 +65,8 @@ async def info(doors: Doors, name: str, form: Format) -> None:
         queue = await client.queue(name)
     row = {
         **_summary(queue),
+        "topic": queue.topic,
+        "topic_records": queue.topic_records,
         "created_ms": queue.created_ms,
         "oldest_message_age_seconds": queue.oldest_message_age_seconds,
         "attributes": queue.attributes,
@@ -75,9 +78,8 @@ async def info(doors: Doors, name: str, form: Format) -> None:
 async def purge(doors: Doors, name: str, form: Format, *, yes: bool, dry_run: bool) -> None:
     async with doors.operator_client() as operator, doors.queue_client() as client:
         queue = await operator.queue(name)
-        loss = f"Purging queue '{name}' loses {_loss(queue)}"
         row = _summary(queue)
-        row["purged"] = has_consent(name, loss, yes=yes, dry_run=dry_run)
+        row["purged"] = has_consent(name, _loss_of_purge(queue), yes=yes, dry_run=dry_run)
         if row["purged"]:
             url = await client.url_of(name)
             await client.call(PurgeQueueRequest(url), f"queue '{name}'")
@@ -87,9 +89,8 @@ async def purge(doors: Doors, name: str, form: Format, *, yes: bool, dry_run: bo
 async def remove(doors: Doors, name: str, form: Format, *, yes: bool, dry_run: bool) -> None:
     async with doors.operator_client() as operator, doors.queue_client() as client:
         queue = await operator.queue(name)
-        loss = f"Removing queue '{name}' loses {_loss(queue)}"
         row = _summary(queue)
-        row["removed"] = has_consent(name, loss, yes=yes, dry_run=dry_run)
+        row["removed"] = has_consent(name, _loss_of_removal(queue), yes=yes, dry_run=dry_run)
         if row["removed"]:
             url = await client.url_of(name)
             await client.call(DeleteQueueRequest(url), f"queue '{name}'")
@@ -116,14 +117,33 @@ def _summary(queue: QueueSummary) -> Row:
     }
 
 
-def _loss(queue: QueueDetails) -> str:
+def _loss_of_purge(queue: QueueDetails) -> str:
+    doing = f"Purging queue '{queue.name}'"
+    seconds = int(queue.attributes.get(_RETAIN_DELETED, "0"))
+    if seconds:
+        return f"{doing} deletes {_messages(queue)}. They can be replayed for {seconds} s."
+    return f"{doing} loses {_messages(queue, ' for ever')}.{_what_stays(queue)}"
+
+
+def _loss_of_removal(queue: QueueDetails) -> str:
+    loss = f"Removing queue '{queue.name}' loses {_messages(queue, ' for ever')}."
+    stays = _what_stays(queue)
+    if stays:
+        return loss + stays
+    return f"{loss} So goes topic '{queue.topic}' with {counted(queue.topic_records, 'record')}."
+
+
+def _messages(queue: QueueDetails, how_long: str = "") -> str:
     counts = queue.counts
-    text = (
-        f"{counted(counts.total, 'message')} for ever: {counts.ready} ready,"
-        f" {counts.in_flight} in flight and {counts.delayed} delayed."
+    return (
+        f"{counted(counts.total, 'message')}{how_long}: {counts.ready} ready,"
+        f" {counts.in_flight} in flight and {counts.delayed} delayed"
     )
+
+
+def _what_stays(queue: QueueDetails) -> str:
     topic = queue.attributes.get(_SOURCE_TOPIC)
-    return text if not topic else f"{text} The records of topic '{topic}' stay."
+    return f" The records of topic '{topic}' stay." if topic else ""
 
 
 def _time_ms(text: str, now_ms: int) -> int:

@@ -34,9 +34,9 @@ class Wanted(NamedTuple):
 async def receive(doors: Doors, name: str, wanted: Wanted, form: Format) -> None:
     deadline = time.monotonic() + wanted.wait_seconds
     left = wanted.count_max
-    with RowStream(form, _COLUMNS) as rows:
-        async with doors.queue_client() as client:
-            url = await client.url_of(name)
+    async with doors.queue_client() as client:
+        url = await client.url_of(name)
+        with RowStream(form, _COLUMNS) as rows:
             while left > 0:
                 remaining = max(deadline - time.monotonic(), 0)
                 messages = await _receive(client, url, name, left, remaining, wanted)

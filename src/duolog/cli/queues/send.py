@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 from duolog.cli.failures import ExitCode, Failure
@@ -73,9 +74,9 @@ def send(
     count = 0
     refused: list[BatchResultErrorEntry] = []
     client = doors.queue_client()
-    with asyncio.Runner() as runner, RowStream(form, _COLUMNS) as rows:
-        try:
-            url = runner.run(client.url_of(name))
+    with asyncio.Runner() as runner, closing(client):
+        url = runner.run(client.url_of(name))
+        with RowStream(form, _COLUMNS) as rows:
             for batch in _batches([bodies] if bodies else _texts(), template):
                 if template.dedup is not None and count + len(batch) > 1:
                     raise Failure(
@@ -88,8 +89,6 @@ def send(
                     rows.write(_row(name, entry))
                 count += len(result.successful)
                 refused += result.failed
-        finally:
-            client.close()
     tell(f"{counted(count, 'message')} sent to queue '{name}'.")
     if refused:
         reason = refused[0].message or refused[0].code

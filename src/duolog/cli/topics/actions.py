@@ -4,10 +4,11 @@ import asyncio
 from typing import Any
 
 from duolog.cli.consent import has_consent
+from duolog.cli.failures import ExitCode, Failure
 from duolog.cli.given import parse_pairs
 from duolog.cli.output import Format, Row, counted, print_facts, print_one, print_rows, print_table
 from duolog.client.cluster import Cluster
-from duolog.client.errors import Endpoint
+from duolog.client.errors import Endpoint, Refused
 from duolog.client.metadata import TopicInfo
 from duolog.client.offsets import Bounds, TopicPartition, bounds_of
 from duolog.client.topics import UNSAID, create_topic, delete_topic, topic_configs
@@ -75,8 +76,20 @@ async def remove(address: Endpoint, name: str, form: Format, *, yes: bool, dry_r
         )
         row["removed"] = has_consent(name, loss, yes=yes, dry_run=dry_run)
         if row["removed"]:
-            await delete_topic(cluster, name)
+            await _delete(cluster, name)
     print_rows([row], form, ("name", "partitions", "records", "removed"))
+
+
+async def _delete(cluster: Cluster, name: str) -> None:
+    try:
+        await delete_topic(cluster, name)
+    except Refused as refused:
+        if refused.name != "POLICY_VIOLATION":
+            raise
+        raise Failure(
+            f"It cannot be removed: {refused.message}. Remove the queue with `duolog queue rm`.",
+            ExitCode.NOT_ALLOWED,
+        ) from None
 
 
 def _partitions(*topics: TopicInfo) -> list[TopicPartition]:

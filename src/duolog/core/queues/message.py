@@ -6,7 +6,8 @@ headers  the message's attributes by name, with their raw values; what SQS knows
          is in headers of our own, whose names begin with `duolog.`
 
 A Kafka client therefore reads the body and the attributes as they were sent, and what it
-produces becomes a message: headers are string attributes.
+produces becomes a message: headers are string attributes. What is no text that SQS can carry
+arrives as bytes; in names, where there can be no bytes, a sign of damage is in its place.
 """
 
 from base64 import b64encode
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from duolog.core.queues.deduplication import deduplication_key
+from duolog.model.characters import forbidden_character, without_forbidden
 from duolog.records.record import Record
 
 OWN_PREFIX = "duolog."
@@ -118,7 +120,10 @@ def from_record(record: Record) -> Message:
     types = _types(own.get(TYPES))
     body, attributes = _body(record.value)
     for name, value in given.items():
-        attributes[name] = MessageAttribute(types.get(name) or _guessed_type(value), value)
+        data_type = types.get(name) or STRING
+        if not data_type.startswith(BINARY) and _carried_text(value) is None:
+            data_type = BINARY
+        attributes[without_forbidden(name)] = MessageAttribute(data_type, value)
     return Message(
         body,
         attributes,
@@ -191,20 +196,21 @@ def _header(record: Record, wanted: str) -> bytes | None:
 
 
 def _body(value: bytes | None) -> tuple[str, dict[str, MessageAttribute]]:
-    try:
-        return (value or b"").decode(), {}
-    except UnicodeDecodeError:
-        # SQS carries text only; what a Kafka producer sent otherwise must still arrive whole.
-        encoded = b64encode(value or b"").decode()
-        return encoded, {ENCODING: MessageAttribute(STRING, b"base64")}
+    text = _carried_text(value or b"")
+    if text is not None:
+        return text, {}
+    # SQS carries text only; what a Kafka producer sent otherwise must still arrive whole.
+    encoded = b64encode(value or b"").decode()
+    return encoded, {ENCODING: MessageAttribute(STRING, b"base64")}
 
 
-def _guessed_type(value: bytes) -> str:
+def _carried_text(value: bytes) -> str | None:
+    """None when it is no text, or has characters that SQS cannot carry in all its protocols."""
     try:
-        value.decode()
+        text = value.decode()
     except UnicodeDecodeError:
-        return BINARY
-    return STRING
+        return None
+    return text if forbidden_character(value) is None else None
 
 
 def _types(value: bytes | None) -> Mapping[str, str]:
@@ -217,7 +223,7 @@ def _types(value: bytes | None) -> Mapping[str, str]:
 
 
 def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode(errors="replace")
+    return None if value is None else without_forbidden(value.decode(errors="replace"))
 
 
 def _number(value: bytes | None, default: int) -> int:

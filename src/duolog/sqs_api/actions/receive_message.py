@@ -2,11 +2,11 @@
 
 from duolog.broker.queues.receiving import Received
 from duolog.model.errors import Refusal
-from duolog.model.queue_errors import InvalidParameterValue
 from duolog.sqs_api.context import Abandon, Context, Done
 from duolog.sqs_api.received import Wanted
 from duolog.sqs_api.validation.bounds import check_receive_count, check_visibility, check_wait
 from duolog.sqs_api.validation.identifiers import check_attempt_id
+from duolog.sqs_api.validation.queue_kinds import not_for_this_queue
 from duolog.wire.sqs.messages import ReceiveMessageRequest, ReceiveMessageResult
 
 
@@ -52,8 +52,5 @@ def handle(
 
 def _check_attempt(attempt: str, *, fifo: bool) -> None:
     if not fifo:
-        raise InvalidParameterValue(
-            f"Value {attempt} for parameter ReceiveRequestAttemptId is invalid."
-            " Reason: The request include parameter that is not valid for this queue type."
-        )
+        raise not_for_this_queue("ReceiveRequestAttemptId", attempt)
     check_attempt_id(attempt)

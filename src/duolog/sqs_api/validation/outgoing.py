@@ -10,6 +10,7 @@ from duolog.sqs_api.validation.attributes import (
 )
 from duolog.sqs_api.validation.bounds import check_delay
 from duolog.sqs_api.validation.identifiers import check_deduplication_id, check_group_id
+from duolog.sqs_api.validation.queue_kinds import not_for_this_queue
 from duolog.sqs_api.validation.texts import check_characters, utf8_length
 from duolog.wire.sqs.messages import SendMessageBatchRequestEntry, SendMessageRequest
 
@@ -27,7 +28,7 @@ def check_ordering(asked: Sending, config: QueueConfig) -> None:
     """What a FIFO queue needs to be told, and only it. In a batch, one entry fails them all."""
     if not config.fifo:
         if asked.message_deduplication_id is not None:
-            raise _not_for_this_queue("MessageDeduplicationId", asked.message_deduplication_id)
+            raise not_for_this_queue("MessageDeduplicationId", asked.message_deduplication_id)
         return
     if asked.message_group_id is None:
         raise MissingParameter("The request must contain the parameter MessageGroupId.")
@@ -55,7 +56,7 @@ def checked_outgoing(asked: Sending, size: int, config: QueueConfig, sender_id: 
         if config.fifo:
             # Zero says what holds anyway, and clients that know one kind of queue send it.
             if delay:
-                raise _not_for_this_queue("DelaySeconds", str(delay))
+                raise not_for_this_queue("DelaySeconds", str(delay))
             delay = None
     if asked.message_group_id is not None:
         check_group_id(asked.message_group_id)
@@ -70,11 +71,4 @@ def checked_outgoing(asked: Sending, size: int, config: QueueConfig, sender_id: 
         asked.message_deduplication_id,
         checked_trace_header(system) if system else None,
         sender_id,
-    )
-
-
-def _not_for_this_queue(parameter: str, value: str) -> InvalidParameterValue:
-    return InvalidParameterValue(
-        f"Value {value} for parameter {parameter} is invalid."
-        " Reason: The request include parameter that is not valid for this queue type."
     )

@@ -1,31 +1,4 @@
-"""The names that the API itself gives to attributes of queues and messages."""
-
-QUEUE_ATTRIBUTES = frozenset(
-    {
-        "All",
-        "ApproximateNumberOfMessages",
-        "ApproximateNumberOfMessagesDelayed",
-        "ApproximateNumberOfMessagesNotVisible",
-        "ContentBasedDeduplication",
-        "CreatedTimestamp",
-        "DeduplicationScope",
-        "DelaySeconds",
-        "FifoQueue",
-        "FifoThroughputLimit",
-        "KmsDataKeyReusePeriodSeconds",
-        "KmsMasterKeyId",
-        "LastModifiedTimestamp",
-        "MaximumMessageSize",
-        "MessageRetentionPeriod",
-        "Policy",
-        "QueueArn",
-        "ReceiveMessageWaitTimeSeconds",
-        "RedriveAllowPolicy",
-        "RedrivePolicy",
-        "SqsManagedSseEnabled",
-        "VisibilityTimeout",
-    }
-)
+"""The names that the API itself gives to attributes of messages."""
 
 MESSAGE_SYSTEM_ATTRIBUTES = frozenset(
     {
@@ -42,6 +15,3 @@ MESSAGE_SYSTEM_ATTRIBUTES = frozenset(
     }
 )
 """What a receive can ask for."""
-
-SENDABLE_SYSTEM_ATTRIBUTES = frozenset({"AWSTraceHeader"})
-"""What a send can give."""

@@ -215,6 +215,9 @@ async def test_a_list_without_a_maximum_has_no_token_and_a_thousand_queues(
         {"NextToken": "\u00e9"},
         {"NextToken": "_w=="},
         {"NextToken": "a"},
+        {"NextToken": ""},
+        {"NextToken": "b3Jk!ZXJz"},
+        {"NextToken": "b3JkZXJz\n"},
     ],
 )
 async def test_pages_that_cannot_be(sqs: Workbench, parameters: dict[str, Any]) -> None:

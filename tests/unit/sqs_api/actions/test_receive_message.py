@@ -1,5 +1,6 @@
 """ReceiveMessage gives messages with what was asked for about them, and nothing more."""
 
+from base64 import b64encode
 from hashlib import md5
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 from tests.fakes.queues import NOW_MS, FakeQueue
 from tests.unit.sqs_api.workbench import ACCOUNT, Workbench, arn, url
 
-from duolog.core.queues.message import Message, MessageAttribute
+from duolog.core.queues.message import Message, MessageAttribute, from_record
+from duolog.records.record import Record
 
 ATTRIBUTES = {
     "General": MessageAttribute("String", b"a"),
@@ -196,14 +198,18 @@ async def test_bytes_come_back_as_bytes(sqs: Workbench, queue: FakeQueue) -> Non
 async def test_a_message_of_a_kafka_producer_is_always_readable(
     sqs: Workbench, queue: FakeQueue
 ) -> None:
-    attributes = {"\x01": MessageAttribute("String", b"\xff"), "e": MessageAttribute("String", b"")}
-    queue.put(message("a\x01b\x00", attributes=attributes, group_id="\x02"))
+    headers = (("\x01", b"\xff"), ("c", b"\x1b"), ("e", b""))
+    queue.put(from_record(Record(b"\x02", b"a\x01b\x00", headers, 0)))
     (received,) = await receive(
         sqs, MessageAttributeNames=["All"], MessageSystemAttributeNames=["All"]
     )
-    assert received["Body"].startswith("a")
-    assert {"DataType": "Binary", "BinaryValue": "/w=="} in received["MessageAttributes"].values()
-    assert received["MessageAttributes"]["e"]["DataType"] == "String"
+    assert received["Body"] == b64encode(b"a\x01b\x00").decode()
+    assert received["MD5OfBody"] == md5(received["Body"].encode()).hexdigest()
+    attributes = received["MessageAttributes"]
+    assert attributes["duolog.encoding"]["StringValue"] == "base64"
+    assert attributes["\ufffd"] == {"DataType": "Binary", "BinaryValue": "/w=="}
+    assert attributes["c"] == {"DataType": "Binary", "BinaryValue": "Gw=="}
+    assert attributes["e"]["DataType"] == "String"
 
 
 # FIFO's attempts.

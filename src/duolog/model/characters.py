@@ -1,4 +1,4 @@
-"""Which characters the body of a message may have: those that XML 1.0 may have."""
+"""Which characters the text of a message may have: those that XML 1.0 may have."""
 
 import re
 
@@ -21,3 +21,8 @@ def forbidden_character(text: bytes) -> str | None:
     found = _FORBIDDEN.search(text.decode())
     assert found is not None
     return found[0]
+
+
+def without_forbidden(text: str) -> str:
+    """The text with a sign of damage in place of each character that may not be there."""
+    return text if text.isprintable() else _FORBIDDEN.sub("\ufffd", text)

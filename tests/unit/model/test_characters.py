@@ -1,8 +1,10 @@
+"""Text that every protocol of SQS can carry."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duolog.wire.sqs.characters import forbidden_character
+from duolog.model.characters import forbidden_character, without_forbidden
 
 
 def is_allowed(code: int) -> bool:
@@ -30,3 +32,11 @@ def test_ordinary_text_is_allowed(text: str) -> None:
 def test_the_first_forbidden_character_is_found(text: str) -> None:
     forbidden = [character for character in text if not is_allowed(ord(character))]
     assert forbidden_character(text.encode()) == (forbidden[0] if forbidden else None)
+
+
+@given(st.text())
+def test_what_replaces_the_forbidden_is_allowed(text: str) -> None:
+    carried = without_forbidden(text)
+    assert forbidden_character(carried.encode()) is None
+    assert len(carried) == len(text)
+    assert carried == text or forbidden_character(text.encode()) is not None

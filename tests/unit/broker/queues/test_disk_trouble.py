@@ -1,0 +1,197 @@
+"""Queues on a disk that takes its time, or has no room: what is told is true all the same."""
+
+import asyncio
+from collections.abc import Iterator
+from errno import ENOSPC
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fakes.queue_house import TURNS, QueueHouse, bodies
+from tests.unit.broker.queues.held_disk import HeldDisk
+
+from duolog.broker.queues.journal import RETRY_MS
+from duolog.core.queues.message import Outgoing
+from duolog.model.errors import StorageFailed
+
+JOURNAL = "__queue."
+
+
+@pytest.fixture
+def disk() -> HeldDisk:
+    return HeldDisk()
+
+
+@pytest.fixture
+def house(tmp_path: Path, disk: HeldDisk) -> Iterator[QueueHouse]:
+    made = QueueHouse(str(tmp_path / "meta.sqlite"), disk=disk)
+    yield made
+    made.close()
+
+
+def release(house: QueueHouse, disk: HeldDisk) -> None:
+    async def finish() -> None:
+        disk.release()
+
+    house.run(finish())
+    house.settle()
+
+
+def send_later(house: QueueHouse, name: str, *messages: Outgoing) -> list[Any]:
+    """The answer is appended to the list when it comes."""
+    answers: list[Any] = []
+
+    async def send() -> None:
+        house.queue(name).send(messages, answers.append)
+
+    house.run(send())
+    house.settle()
+    return answers
+
+
+def delete_later(house: QueueHouse, name: str, *handles: str) -> list[Any]:
+    answers: list[Any] = []
+
+    async def delete() -> None:
+        house.queue(name).delete(handles, answers.append)
+
+    house.run(delete())
+    house.settle()
+    return answers
+
+
+def test_nothing_is_told_before_it_is_durable(house: QueueHouse, disk: HeldDisk) -> None:
+    house.create("work")
+    house.send("work", Outgoing("a"))
+    (first,) = house.receive("work")
+    disk.is_held = True
+    sent = send_later(house, "work", Outgoing("b"))
+    deleted = delete_later(house, "work", first.receipt_handle)
+    again = delete_later(house, "work", first.receipt_handle)
+    assert (sent, deleted, again) == ([], [], [])
+    release(house, disk)
+    assert [len(answer) for answer in (*sent, *deleted, *again)] == [1, 1, 1]
+
+
+def test_what_a_crash_has_undone_was_told_to_nobody(house: QueueHouse, disk: HeldDisk) -> None:
+    house.create("work")
+    house.send("work", Outgoing("a"))
+    (first,) = house.receive("work", visibility_ms=60_000)
+    disk.is_held = True
+    assert delete_later(house, "work", first.receipt_handle) == []
+    house.crash()
+    assert house.queue("work").counts() == (0, 1, 0)
+    assert house.delete("work", first.receipt_handle) == [None]
+    assert house.queue("work").counts() == (0, 0, 0)
+
+
+def test_an_abandoned_receive_does_not_end_a_newer_delivery(
+    house: QueueHouse, disk: HeldDisk
+) -> None:
+    house.create("work", VisibilityTimeout="1")
+    house.send("work", Outgoing("warm-up"))
+    (received,) = house.receive("work")
+    house.delete("work", received.receipt_handle)
+    house.send("work", Outgoing("a"))
+    disk.is_held = True
+    house.park("work", abandoned := []).abandon()
+    house.advance(1_000)
+    house.park("work", second := [])
+    release(house, disk)
+    assert abandoned == []
+    assert [[each.receive_count for each in answer] for answer in second] == [[2]]
+    assert house.queue("work").counts() == (0, 1, 0)
+
+
+def test_a_purge_takes_nothing_that_is_acknowledged_after_it(
+    house: QueueHouse, disk: HeldDisk
+) -> None:
+    house.create("work")
+    house.receive("work")
+    disk.is_held = True
+    sent = send_later(house, "work", Outgoing("late"))
+
+    async def purge() -> None:
+        work = asyncio.ensure_future(house.queues.purge("work"))
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        disk.release()
+        await work
+
+    house.run(purge())
+    assert len(sent) == 1
+    assert house.queue("work").counts() == (1, 0, 0)
+    house.crash()
+    assert bodies(house.receive("work")) == ["late"]
+
+
+def test_a_full_disk_refuses_a_receive_and_hides_nothing(house: QueueHouse, disk: HeldDisk) -> None:
+    house.create("work")
+    house.send("work", Outgoing("a"))
+    house.receive("work", visibility_ms=0)
+    house.settle()
+    disk.fail("write", ENOSPC, path_part=JOURNAL)
+    with pytest.raises(StorageFailed):
+        house.receive("work")
+    assert house.queue("work").counts() == (1, 0, 0)
+    house.advance(RETRY_MS)
+    (received,) = house.receive("work")
+    assert (received.message.body, received.receive_count) == ("a", 2)
+    house.crash()
+    assert house.queue("work").counts() == (0, 1, 0)
+
+
+def test_a_full_disk_refuses_a_deletion_which_can_be_repeated(
+    house: QueueHouse, disk: HeldDisk
+) -> None:
+    house.create("work")
+    house.send("work", Outgoing("a"))
+    (received,) = house.receive("work")
+    disk.fail("write", ENOSPC, path_part=JOURNAL)
+    with pytest.raises(StorageFailed):
+        house.delete("work", received.receipt_handle)
+    assert house.queue("work").counts() == (0, 1, 0)
+    house.advance(RETRY_MS)
+    assert house.delete("work", received.receipt_handle) == [None]
+    house.crash()
+    assert house.queue("work").counts() == (0, 0, 0)
+
+
+def test_who_waits_is_served_when_the_disk_works_again(house: QueueHouse, disk: HeldDisk) -> None:
+    house.create("work")
+    house.receive("work")
+    house.park("work", first := [])
+    house.park("work", second := [])
+    disk.fail("write", ENOSPC, path_part=JOURNAL)
+    house.send("work", Outgoing("a"))
+    house.settle()
+    assert [type(answer) for answer in first] == [StorageFailed]
+    house.advance(RETRY_MS)
+    assert [bodies(answer) for answer in second] == [["a"]]
+
+
+def test_a_repetition_is_recognised_although_a_write_has_failed(
+    house: QueueHouse, disk: HeldDisk
+) -> None:
+    house.create("work.fifo", FifoQueue="true")
+    house.send("work.fifo", Outgoing("a", group_id="g", deduplication_id="1"))
+    (received,) = house.receive("work.fifo")
+    disk.is_held = True
+    first = send_later(house, "work.fifo", Outgoing("b", group_id="g", deduplication_id="2"))
+    disk.fail("write", ENOSPC, path_part=JOURNAL)
+    refused = delete_later(house, "work.fifo", received.receipt_handle)
+    assert [type(answer) for answer in refused] == [StorageFailed]
+    again = send_later(house, "work.fifo", Outgoing("b", group_id="g", deduplication_id="2"))
+    release(house, disk)
+    assert first == again
+    assert house.queue("work.fifo").counts() == (1, 1, 0)
+
+
+def test_a_failed_send_leaves_no_trace(house: QueueHouse, disk: HeldDisk) -> None:
+    house.create("work.fifo", FifoQueue="true")
+    message = Outgoing("a", group_id="g", deduplication_id="1")
+    disk.fail("write", ENOSPC, path_part="work.fifo-0")
+    assert [type(each) for each in house.send("work.fifo", message)] == [StorageFailed]
+    house.advance(RETRY_MS)
+    house.send("work.fifo", message)
+    assert bodies(house.receive("work.fifo", 10)) == ["a"]
