@@ -1,241 +1,100 @@
-"""Producers and consumers of a queue that never give up, whatever happens to the node."""
+"""A queue under load from several connections, which may break at any time."""
 
-import random
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from threading import Event, Thread
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 
-from tests.harness.queue_ledger import HOUR_SECONDS, Delivery, QueueLedger
-from tests.harness.sqs_wire import Refused, SqsWire
+from tests.harness.node import Node
+from tests.harness.queue_clients import Consumer, Producer, Worker
+from tests.harness.queue_ledger import Delivery, QueueLedger
+from tests.harness.sqs_wire import SqsWire
 
-RETRY_SECONDS = 0.01
-WAITING_MAX = 400
-"""Messages in a queue, from which on producers wait."""
-BATCH_MAX = 5
-HELD_MAX = 20
-"""Messages that a consumer keeps for an hour."""
-STALE_RECEIPT = "InvalidParameterValue"
-NOT_IN_FLIGHT = "MessageNotInflight"
-
-
-class Worker(Thread, ABC):
-    """Does one thing again and again over a connection of its own."""
-
-    def __init__(self, address: Callable[[], str], url: str, ledger: QueueLedger) -> None:
-        super().__init__(daemon=True)
-        self._address = address
-        self.url = url
-        self.ledger = ledger
-        self.chance = random.Random(f"{url} {self.name}")
-        self._stopping = Event()
-        self._wire: SqsWire | None = None
-
-    def run(self) -> None:
-        try:
-            while not self._stopping.is_set():
-                try:
-                    self.work()
-                except OSError:
-                    self._disconnect()
-                    time.sleep(RETRY_SECONDS)
-        except Exception as error:
-            self.ledger.failures.append(f"{type(self).__name__}: {error!r}")
-            raise
-        finally:
-            self._disconnect()
-
-    @abstractmethod
-    def work(self) -> None:
-        """Something small. OSError when the node has gone away meanwhile."""
-
-    def call(self, action: str, **parameters: Any) -> dict[str, Any]:
-        if self._wire is None:
-            self._wire = SqsWire(self._address())
-        return self._wire.call(action, QueueUrl=self.url, **parameters)
-
-    def _disconnect(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
-
-    def stop(self) -> None:
-        self._stopping.set()
+CONSUMERS = 3
+VISIBILITY = 2
+PROGRESS_SECONDS_MAX = 15.0
+DRAIN_SECONDS_MAX = 60.0
+LOCKED = "locked"
+"""A message group of which the first message is in flight all the time."""
+LOCKED_MESSAGES = 5
 
 
-class Producer(Worker):
-    """Sends numbered messages of some groups; each group has only this producer.
+class Load:
+    """The queue, its clients, and what they were told."""
 
-    In a FIFO queue what was cut off is sent again until it is acknowledged. In a standard
-    queue that could make two of it, so the next number follows.
-    """
+    def __init__(self, node: Node, name: str) -> None:
+        self.fifo = name.endswith(".fifo")
+        self.ledger = QueueLedger(fifo=self.fifo)
+        self._address = lambda: node.sqs
+        attributes = {"FifoQueue": "true"} if self.fifo else {}
+        with SqsWire(node.sqs) as wire:
+            self.url = wire.call("CreateQueue", QueueName=name, Attributes=attributes)["QueueUrl"]
+            if self.fifo:
+                self._lock_a_group(wire)
+        self.producers = [
+            Producer(self._address, self.url, self.ledger, groups, fifo=self.fifo)
+            for groups in (("a", "b", "c"), ("d", "e", "f"))
+        ]
+        self.consumers = [self._consumer() for _ in range(CONSUMERS)]
 
-    def __init__(
-        self,
-        address: Callable[[], str],
-        url: str,
-        ledger: QueueLedger,
-        groups: Sequence[str],
-        *,
-        fifo: bool,
-    ) -> None:
-        super().__init__(address, url, ledger)
-        self._fifo = fifo
-        self._next = dict.fromkeys(groups, 0)
-
-    def work(self) -> None:
-        if self.ledger.waiting_count > WAITING_MAX:
-            time.sleep(RETRY_SECONDS)
-            return
-        group = self.chance.choice(list(self._next))
-        first = self._next[group]
-        numbers = range(first, first + self.chance.randint(1, BATCH_MAX))
-        if not self._fifo:
-            self._next[group] = numbers.stop
-        if len(numbers) == 1:
-            sent = [self.call("SendMessage", **self._message(group, first))]
-        else:
-            entries = [{"Id": f"{each}", **self._message(group, each)} for each in numbers]
-            answer = self.call("SendMessageBatch", Entries=entries)
-            assert not answer.get("Failed"), answer
-            sent = sorted(answer["Successful"], key=lambda each: int(each["Id"]))
-        for number, each in zip(numbers, sent, strict=True):
-            self.ledger.sent(group, number, each["MessageId"])
-        self._next[group] = numbers.stop
-
-    def _message(self, group: str, number: int) -> dict[str, Any]:
-        message: dict[str, Any] = {"MessageBody": f"{group} {number}"}
-        if self._fifo:
-            message["MessageGroupId"] = group
-            message["MessageDeduplicationId"] = f"{group}-{number}"
-        return message
-
-
-class Consumer(Worker):
-    """Receives, and deletes most of it; gives back, prolongs, keeps or forgets the rest."""
-
-    def __init__(
-        self,
-        address: Callable[[], str],
-        url: str,
-        ledger: QueueLedger,
-        *,
-        visibility: int,
-        keeps: Callable[[Delivery], bool],
-    ) -> None:
-        super().__init__(address, url, ledger)
-        self._visibility = visibility
-        self._keeps = keeps
-        self.kept: dict[Delivery, bool] = {}
-        """In flight for an hour; false where that was not acknowledged."""
-
-    def work(self) -> None:
-        deliveries = self.receive(wait=self.chance.choice((0, 1)))
-        doomed = []
-        for delivery in deliveries:
-            fate = self.chance.random()
-            if self._keeps(delivery) and len(self.kept) < HELD_MAX:
-                self.keep(delivery)
-            elif fate < 0.8:
-                doomed.append(delivery)
-            elif fate < 0.87:
-                self.hide(delivery, 0)
-            elif fate < 0.94:
-                self.hide(delivery, 2)
-        if len(doomed) > 1 and self.chance.random() < 0.5:
-            self.delete_together(doomed)
-        else:
-            for delivery in doomed:
-                self.delete(delivery)
-
-    def receive(self, *, wait: int = 0) -> list[Delivery]:
-        begun = time.monotonic()
-        answer = self.call(
-            "ReceiveMessage",
-            MaxNumberOfMessages=self.chance.randint(1, 10),
-            WaitTimeSeconds=wait,
-            VisibilityTimeout=self._visibility,
-            MessageSystemAttributeNames=["All"],
-        )
-        ended = time.monotonic()
-        deliveries = []
-        for each in answer.get("Messages", ()):
-            group, number = each["Body"].split()
-            deliveries.append(
-                Delivery(
-                    each["MessageId"],
-                    each["Body"],
-                    group,
-                    int(number),
-                    each["ReceiptHandle"],
-                    int(each["Attributes"]["ApproximateReceiveCount"]),
-                    begun,
-                    ended,
-                )
+    def _lock_a_group(self, wire: SqsWire) -> None:
+        for number in range(LOCKED_MESSAGES):
+            sent = wire.call(
+                "SendMessage",
+                QueueUrl=self.url,
+                MessageBody=f"{LOCKED} {number}",
+                MessageGroupId=LOCKED,
+                MessageDeduplicationId=f"{LOCKED}-{number}",
             )
-        self.ledger.received(deliveries, self._visibility)
-        return deliveries
+            self.ledger.sent(LOCKED, number, sent["MessageId"])
 
-    def keep(self, delivery: Delivery) -> None:
-        self.kept[delivery] = False
-        if self.hide(delivery, HOUR_SECONDS):
-            self.kept[delivery] = True
-        else:
-            del self.kept[delivery]
-
-    def hide(self, delivery: Delivery, seconds: int) -> bool:
-        begun = time.monotonic()
-        self.ledger.hiding(delivery, seconds)
-        try:
-            self.call(
-                "ChangeMessageVisibility",
-                ReceiptHandle=delivery.receipt,
-                VisibilityTimeout=seconds,
-            )
-        except Refused as refusal:
-            if refusal.code not in (STALE_RECEIPT, NOT_IN_FLIGHT):
-                raise
-            return False
-        self.ledger.hidden(delivery, begun, seconds)
-        return True
-
-    def delete(self, delivery: Delivery) -> None:
-        self.ledger.deleting(delivery)
-        try:
-            self.call("DeleteMessage", ReceiptHandle=delivery.receipt)
-        except Refused as refusal:
-            if refusal.code != STALE_RECEIPT:
-                raise
-            self.ledger.refused(delivery)
-        else:
-            self.ledger.deleted(delivery)
-
-    def drain(self, seconds_max: float) -> None:
-        """Take over: receive and delete until the queue has no message left."""
-        deadline = time.monotonic() + seconds_max
-        while any(self.counts()):
-            assert time.monotonic() < deadline, f"the queue still has {self.counts()}"
-            for delivery in self.receive(wait=1):
-                self.delete(delivery)
-
-    def counts(self) -> list[int]:
-        names = [f"ApproximateNumberOfMessages{each}" for each in ("", "NotVisible", "Delayed")]
-        found = self.call("GetQueueAttributes", AttributeNames=names)["Attributes"]
-        return [int(found[name]) for name in names]
-
-    def delete_together(self, deliveries: Sequence[Delivery]) -> None:
-        for delivery in deliveries:
-            self.ledger.deleting(delivery)
-        answer = self.call(
-            "DeleteMessageBatch",
-            Entries=[
-                {"Id": f"{index}", "ReceiptHandle": delivery.receipt}
-                for index, delivery in enumerate(deliveries)
-            ],
+    def _consumer(self) -> Consumer:
+        return Consumer(
+            self._address, self.url, self.ledger, visibility=VISIBILITY, keeps=self._keeps
         )
-        for each in answer.get("Successful", ()):
-            self.ledger.deleted(deliveries[int(each["Id"])])
-        for each in answer.get("Failed", ()):
-            assert each["Code"] == STALE_RECEIPT, each
-            self.ledger.refused(deliveries[int(each["Id"])])
+
+    def _keeps(self, delivery: Delivery) -> bool:
+        return delivery.group == LOCKED if self.fifo else delivery.number % 50 == 7
+
+    @property
+    def workers(self) -> list[Worker]:
+        return [*self.producers, *self.consumers]
+
+    def finish(self) -> None:
+        """End the load, and account for every message."""
+        for worker in self.workers:
+            worker.stop()
+        for worker in self.workers:
+            worker.join(30)
+        self.ledger.check()
+        last = self._consumer()
+        for delivery, is_certain in chain.from_iterable(
+            consumer.kept.items() for consumer in self.consumers
+        ):
+            # The receipts are as old as the first rounds.
+            assert last.hide(delivery, 0) or not is_certain, f"{delivery} is not held any more"
+        last.drain(DRAIN_SECONDS_MAX)
+        self.ledger.check_drained()
+
+
+@contextmanager
+def under_load(*loads: Load) -> Iterator[None]:
+    workers = [worker for load in loads for worker in load.workers]
+    for worker in workers:
+        worker.start()
+    try:
+        yield
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def wait_for_progress(loads: Sequence[Load]) -> None:
+    """Until each queue has taken in and handed out messages."""
+    wanted = [(load, load.ledger.sent_count, load.ledger.received_count) for load in loads]
+    deadline = time.monotonic() + PROGRESS_SECONDS_MAX
+    for load, sent, received in wanted:
+        while load.ledger.sent_count == sent or load.ledger.received_count == received:
+            load.ledger.check()
+            assert time.monotonic() < deadline, "nothing is sent or received any more"
+            time.sleep(0.002)

@@ -161,7 +161,6 @@ class Consuming:
             taken, now_ms, now_ms + receive.visibility_ms, attempt=receive.attempt, once=once
         )
         receive.handed_out.append((partition, taken))
-        receive.handed_out_ms = now_ms
         for record in records:
             found.append(self._received(partition, record, now_ms))
         self._queue.owner.rearm(partition)
@@ -221,8 +220,9 @@ class Consuming:
     def _handed_out(self, receive: Receive, found: list[Received], failure: Refusal | None) -> None:
         if receive.is_abandoned and failure is None:
             now_ms = self._queue.clock.now_ms()
+            counts = (each.receive_count for each in found)
             for partition, offsets in receive.handed_out:
-                partition.release(offsets, receive.handed_out_ms, now_ms)
+                partition.release(list(zip(offsets, counts, strict=False)), now_ms)
         else:
             receive.answer(failure or found)
 

@@ -238,14 +238,14 @@ class QueuePartition:
             return self.change(Deleted(tuple(offsets)))
         return self.change(Delivered(tuple(offsets), now_ms, deadline_ms, attempt))
 
-    def release(self, offsets: Sequence[int], delivered_ms: int, now_ms: int) -> None:
-        """Nobody got these messages although they were handed out then.
+    def release(self, deliveries: Sequence[tuple[int, int]], now_ms: int) -> None:
+        """Nobody got these messages, by offset and receive count, although they were handed out.
 
         Somebody else may have them by now, who keeps them.
         """
-        for offset in offsets:
+        for offset, receive_count in deliveries:
             held = self.delivery.held(offset)
-            if held is not None and held.is_in_flight and held.received_ms == delivered_ms:
+            if held is not None and held.is_in_flight and held.receive_count == receive_count:
                 self.change(VisibilityChanged(offset, now_ms))
         if self.delivery.tick(now_ms) or self.delivery.ready_count:
             self._on_ready(self)

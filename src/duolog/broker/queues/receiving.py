@@ -26,7 +26,6 @@ class Receive:
         "attempt",
         "count",
         "handed_out",
-        "handed_out_ms",
         "is_abandoned",
         "on_abandoned",
         "timer",
@@ -50,7 +49,6 @@ class Receive:
         self.timer: asyncio.TimerHandle | None = None
         """Answers with nothing when the wait is over."""
         self.handed_out: list[tuple[QueuePartition, Sequence[int]]] = []
-        self.handed_out_ms = 0
 
     def answer(self, result: list[Received] | Refusal) -> None:
         self.unpark()

@@ -27,6 +27,9 @@ class State(NamedTuple):
     is_done: bool = False
 
 
+FRESH = State()
+
+
 class Taken(NamedTuple):
     now_ms: int
     until_ms: int
@@ -50,7 +53,7 @@ Event = Taken | Hidden | Done | Revived
 def after(state: State, event: Event) -> State:
     match event:
         case Revived():
-            return State() if state.is_done else state
+            return FRESH if state.is_done else state
         case _ if state.is_done:
             return state
         case Taken(now_ms, until_ms):
@@ -75,11 +78,11 @@ class Message:
     due_ms: int
     lives: int = 0
     """How often it was replayed. What was received in an earlier life is over."""
-    state: State = State()
+    state: State = FRESH
     done_ms: int = 0
     is_condemned: bool = False
     """It was dead when the move to the dead-letter queue began, which nothing stops."""
-    _certain: State = State()
+    _certain: State = FRESH
     _doubtful: list[tuple[Event, object]] = field(default_factory=list)
 
     def happen(self, event: Event, told: object = None) -> None:

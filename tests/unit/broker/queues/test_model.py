@@ -325,21 +325,18 @@ class SpreadFifoMachine(QueueMachine):
 
 
 # A failing history is readable as it is, while shrinking it takes minutes.
-_SETTINGS = settings(
-    max_examples=30,
+SETTINGS = settings(
+    max_examples=20,
     stateful_step_count=40,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 
 TestStandardQueue = QueueMachine.TestCase
+TestStandardQueue.settings = SETTINGS
 TestStandardQueueOfSeveralPartitions = SpreadMachine.TestCase
+TestStandardQueueOfSeveralPartitions.settings = SETTINGS
 TestFifoQueue = FifoMachine.TestCase
+TestFifoQueue.settings = SETTINGS
 TestHighThroughputFifoQueue = SpreadFifoMachine.TestCase
-for _case in (
-    TestStandardQueue,
-    TestStandardQueueOfSeveralPartitions,
-    TestFifoQueue,
-    TestHighThroughputFifoQueue,
-):
-    _case.settings = _SETTINGS
+TestHighThroughputFifoQueue.settings = SETTINGS

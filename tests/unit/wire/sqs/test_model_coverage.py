@@ -14,8 +14,11 @@ from tests.unit.wire.sqs.public_model import (
     STRUCTURES,
 )
 
-from duolog.wire.sqs import enumerations, messages
+from duolog.config.queue import EXTENSION_PREFIX, READ_ONLY_ATTRIBUTES, SETTABLE_ATTRIBUTES
+from duolog.sqs_api.validation.attributes import TRACE_HEADER
+from duolog.wire.sqs import messages
 from duolog.wire.sqs.apis import ACTIONS, API_VERSION, TARGETS
+from duolog.wire.sqs.enumerations import MESSAGE_SYSTEM_ATTRIBUTES
 from duolog.wire.sqs.errors import FAULTS
 from duolog.wire.sqs.messages.shape import Integer, Long
 
@@ -79,10 +82,11 @@ def test_there_are_no_structures_but_the_model_s() -> None:
 
 
 def test_every_enumerated_name_is_known() -> None:
+    ours = {name for name in SETTABLE_ATTRIBUTES if name.startswith(EXTENSION_PREFIX)}
     assert {
-        "MessageSystemAttributeName": enumerations.MESSAGE_SYSTEM_ATTRIBUTES,
-        "MessageSystemAttributeNameForSends": enumerations.SENDABLE_SYSTEM_ATTRIBUTES,
-        "QueueAttributeName": enumerations.QUEUE_ATTRIBUTES,
+        "MessageSystemAttributeName": MESSAGE_SYSTEM_ATTRIBUTES,
+        "MessageSystemAttributeNameForSends": {TRACE_HEADER},
+        "QueueAttributeName": {"All", *READ_ONLY_ATTRIBUTES, *SETTABLE_ATTRIBUTES} - ours,
     } == ENUMERATIONS
 
 
