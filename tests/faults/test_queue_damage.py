@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.harness.node import Node
-from tests.harness.sqs_wire import SqsWire
+from tests.harness.sqs_line import SqsLine
 from tests.harness.stored import batch_positions, flip_bit
 
 from duolog.records.header import HEADER_BYTES
@@ -16,11 +16,11 @@ QUEUE = "orders"
 JOURNAL = "__queue.orders"
 
 
-def create(wire: SqsWire) -> str:
+def create(wire: SqsLine) -> str:
     return str(wire.call("CreateQueue", QueueName=QUEUE)["QueueUrl"])
 
 
-def send_and_take(wire: SqsWire, url: str) -> dict[str, dict[str, Any]]:
+def send_and_take(wire: SqsLine, url: str) -> dict[str, dict[str, Any]]:
     """Send messages one by one and receive each, so that each has a record of its own."""
     for number in range(MESSAGES):
         wire.call("SendMessage", QueueUrl=url, MessageBody=str(number))
@@ -31,7 +31,7 @@ def send_and_take(wire: SqsWire, url: str) -> dict[str, dict[str, Any]]:
     return taken
 
 
-def receive(wire: SqsWire, url: str, count: int) -> list[dict[str, Any]]:
+def receive(wire: SqsLine, url: str, count: int) -> list[dict[str, Any]]:
     answer = wire.call(
         "ReceiveMessage",
         QueueUrl=url,
@@ -42,7 +42,7 @@ def receive(wire: SqsWire, url: str, count: int) -> list[dict[str, Any]]:
     return list(answer.get("Messages", ()))
 
 
-def counts(wire: SqsWire, url: str) -> tuple[int, int]:
+def counts(wire: SqsLine, url: str) -> tuple[int, int]:
     answer = wire.call("GetQueueAttributes", QueueUrl=url, AttributeNames=["All"])["Attributes"]
     ready, hidden = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
     return int(answer[ready]), int(answer[hidden])
@@ -56,7 +56,7 @@ def damage(file: Path, batch: int) -> None:
 
 def test_a_damaged_change_costs_only_itself(node: Node) -> None:
     with node:
-        with SqsWire(node.sqs) as wire:
+        with SqsLine(node.sqs) as wire:
             url = create(wire)
             taken = send_and_take(wire, url)
             for body in ("3", "4", "5"):
@@ -67,7 +67,7 @@ def test_a_damaged_change_costs_only_itself(node: Node) -> None:
         damage(journal, MESSAGES + 1)
         node.start()
         assert "delivery records damaged" in node.log_text
-        with SqsWire(node.sqs) as wire:
+        with SqsLine(node.sqs) as wire:
             # That one was received is forgotten, and that one was deleted: both come again.
             assert counts(wire, url) == (1, MESSAGES - 3)
             (again,) = receive(wire, url, 10)
@@ -79,7 +79,7 @@ def test_a_damaged_change_costs_only_itself(node: Node) -> None:
 @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
 def test_a_damaged_snapshot_is_replaced_by_what_it_was_made_from(node: Node, clean: bool) -> None:
     with node:
-        with SqsWire(node.sqs) as wire:
+        with SqsLine(node.sqs) as wire:
             url = create(wire)
             taken = send_and_take(wire, url)
             wire.call("DeleteMessage", QueueUrl=url, ReceiptHandle=taken["3"]["ReceiptHandle"])
@@ -95,7 +95,7 @@ def test_a_damaged_snapshot_is_replaced_by_what_it_was_made_from(node: Node, cle
             content[len(content) // 2] ^= 0x10
             snapshot.write_bytes(content)
         node.start()
-        with SqsWire(node.sqs) as wire:
+        with SqsLine(node.sqs) as wire:
             assert counts(wire, url) == (0, MESSAGES - 1)
             assert receive(wire, url, 10) == []
             for body in taken.keys() - {"3"}:
@@ -105,7 +105,7 @@ def test_a_damaged_snapshot_is_replaced_by_what_it_was_made_from(node: Node, cle
 
 def test_a_damaged_message_is_passed_over_and_the_others_are_delivered(node: Node) -> None:
     with node:
-        with SqsWire(node.sqs) as wire:
+        with SqsLine(node.sqs) as wire:
             url = create(wire)
             for number in range(MESSAGES):
                 wire.call("SendMessage", QueueUrl=url, MessageBody=str(number) * 20)
@@ -115,7 +115,7 @@ def test_a_damaged_message_is_passed_over_and_the_others_are_delivered(node: Nod
         node.start()
         deadline = time.monotonic() + 10
         bodies: set[str] = set()
-        with SqsWire(node.sqs) as wire:
+        with SqsLine(node.sqs) as wire:
             while len(bodies) < MESSAGES - 1 and time.monotonic() < deadline:
                 bodies |= {message["Body"] for message in receive(wire, url, 10)}
             assert bodies == {str(each) * 20 for each in range(MESSAGES) if each != 7}

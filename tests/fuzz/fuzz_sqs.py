@@ -11,10 +11,10 @@ from urllib.parse import quote
 import atheris
 
 with atheris.instrument_imports(include=["duolog"]):
+    from duolog.model.characters import forbidden_character
     from duolog.model.queue_errors import AccessDenied, QueueRefusal
     from duolog.wire.sqs import json_protocol, query_protocol
     from duolog.wire.sqs.apis import ACTIONS
-    from duolog.model.characters import forbidden_character
     from duolog.wire.sqs.messages import Message, ReceiveMessageResult, SendMessageRequest
     from duolog.wire.sqs.sigv4 import verify
 

@@ -8,7 +8,7 @@ from threading import Event, Thread
 from typing import Any
 
 from tests.harness.queue_ledger import HOUR_SECONDS, Delivery, QueueLedger
-from tests.harness.sqs_wire import Refused, SqsWire
+from tests.harness.sqs_line import Refused, SqsLine
 
 RETRY_SECONDS = 0.01
 WAITING_MAX = 400
@@ -30,7 +30,7 @@ class Worker(Thread, ABC):
         self.ledger = ledger
         self.chance = random.Random(f"{url} {self.name}")
         self._stopping = Event()
-        self._wire: SqsWire | None = None
+        self._wire: SqsLine | None = None
 
     def run(self) -> None:
         try:
@@ -52,7 +52,7 @@ class Worker(Thread, ABC):
 
     def call(self, action: str, **parameters: Any) -> dict[str, Any]:
         if self._wire is None:
-            self._wire = SqsWire(self._address())
+            self._wire = SqsLine(self._address())
         return self._wire.call(action, QueueUrl=self.url, **parameters)
 
     def _disconnect(self) -> None:

@@ -8,7 +8,7 @@ from itertools import chain
 from tests.harness.node import Node
 from tests.harness.queue_clients import Consumer, Producer, Worker
 from tests.harness.queue_ledger import Delivery, QueueLedger
-from tests.harness.sqs_wire import SqsWire
+from tests.harness.sqs_line import SqsLine
 
 CONSUMERS = 3
 VISIBILITY = 2
@@ -27,7 +27,7 @@ class Load:
         self.ledger = QueueLedger(fifo=self.fifo)
         self._address = lambda: node.sqs
         attributes = {"FifoQueue": "true"} if self.fifo else {}
-        with SqsWire(node.sqs) as wire:
+        with SqsLine(node.sqs) as wire:
             self.url = wire.call("CreateQueue", QueueName=name, Attributes=attributes)["QueueUrl"]
             if self.fifo:
                 self._lock_a_group(wire)
@@ -37,7 +37,7 @@ class Load:
         ]
         self.consumers = [self._consumer() for _ in range(CONSUMERS)]
 
-    def _lock_a_group(self, wire: SqsWire) -> None:
+    def _lock_a_group(self, wire: SqsLine) -> None:
         for number in range(LOCKED_MESSAGES):
             sent = wire.call(
                 "SendMessage",

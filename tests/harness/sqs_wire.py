@@ -1,69 +1,108 @@
-"""An SQS client of a few lines: one connection, the JSON protocol, no retries, and fast."""
+"""An HTTP client of a few lines that sends the SQS door exactly what it is told."""
 
 import json
+import re
 import socket
-from typing import Any
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-ANSWER_SECONDS_MAX = 30.0
-_END = b"\r\n\r\n"
+from tests.harness.wire import SECONDS_MAX, connect
+
+JSON_TYPE = "application/x-amz-json-1.0"
+FORM_TYPE = "application/x-www-form-urlencoded"
+_CODE = re.compile(rb"<Code>([^<]*)</Code>")
 
 
-class Refused(AssertionError):
-    """The node answered with an error."""
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
 
-    def __init__(self, status: int, answer: dict[str, Any]) -> None:
-        self.code = str(answer.get("__type", "")).rpartition("#")[2]
-        super().__init__(f"{status} {self.code}: {answer.get('message')}")
+    @property
+    def fields(self) -> Any:
+        return json.loads(self.body or b"{}")
+
+    @property
+    def code(self) -> str:
+        """The error's code in the protocol that was asked in, without its namespace."""
+        if found := _CODE.search(self.body):
+            return found[1].decode()
+        return str(self.fields["__type"]).rpartition("#")[2]
+
+
+def http_request(body: bytes, *, method: str = "POST", path: str = "/", **headers: str) -> bytes:
+    """Underscores in the names of headers are hyphens."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join((*lines, "\r\n")).encode("latin-1") + body
+
+
+def json_request(action: str, body: bytes | dict[str, Any]) -> bytes:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return http_request(data, X_Amz_Target=f"AmazonSQS.{action}", Content_Type=JSON_TYPE)
+
+
+def query_request(action: str, form: bytes | dict[str, Any]) -> bytes:
+    data = form if isinstance(form, bytes) else urlencode(form).encode()
+    head = f"Action={action}&Version=2012-11-05&".encode()
+    return http_request(head + data, Content_Type=FORM_TYPE)
 
 
 class SqsWire:
-    def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._host = address.encode()
-        self._socket = socket.create_connection((host, int(port)), ANSWER_SECONDS_MAX)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._buffer = b""
+    """One connection. Calls wait for their answer; bytes are sent as they are."""
 
-    def call(self, action: str, **parameters: Any) -> dict[str, Any]:
-        """The answer. OSError when the connection ends before it has come."""
-        body = json.dumps(parameters).encode()
-        self._socket.sendall(
-            b"POST / HTTP/1.1\r\nHost: %b\r\nContent-Type: application/x-amz-json-1.0\r\n"
-            b"X-Amz-Target: AmazonSQS.%b\r\nContent-Length: %d\r\n\r\n%b"
-            % (self._host, action.encode(), len(body), body)
-        )
-        status, text = self._read_answer()
-        answer = json.loads(text) if text else {}
-        if status != 200:
-            raise Refused(status, answer)
+    def __init__(self, address: str, *, seconds_max: float = SECONDS_MAX) -> None:
+        self.socket: socket.socket = connect(address, seconds_max=seconds_max)
+        self._buffer = bytearray()
+
+    def json(self, action: str, body: bytes | dict[str, Any]) -> Answer:
+        return self.ask(json_request(action, body))
+
+    def query(self, action: str, form: bytes | dict[str, Any]) -> Answer:
+        return self.ask(query_request(action, form))
+
+    def ask(self, data: bytes) -> Answer:
+        self.socket.sendall(data)
+        answer = self.read()
+        assert answer is not None, "the connection was closed instead of an answer"
         return answer
 
-    def _read_answer(self) -> tuple[int, bytes]:
-        while (head_end := self._buffer.find(_END)) < 0:
-            self._fill()
-        head = self._buffer[:head_end].lower()
-        length = 0
-        for line in head.split(b"\r\n")[1:]:
-            name, _, value = line.partition(b":")
-            if name == b"content-length":
-                length = int(value)
-        end = head_end + len(_END) + length
-        while len(self._buffer) < end:
-            self._fill()
-        text, self._buffer = self._buffer[end - length : end], self._buffer[end:]
-        return int(head.split(b" ", 2)[1]), text
+    def read(self) -> Answer | None:
+        """The next answer; None when the connection was closed."""
+        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
+            if not self._more():
+                return None
+        first, *lines = self._buffer[:end].decode("latin-1").split("\r\n")
+        headers = {
+            name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)
+        }
+        size = int(headers.get("content-length", "0"))
+        while len(self._buffer) < end + 4 + size:
+            if not self._more():
+                return None
+        body = bytes(self._buffer[end + 4 : end + 4 + size])
+        del self._buffer[: end + 4 + size]
+        return Answer(int(first.split()[1]), headers, body)
 
-    def _fill(self) -> None:
-        data = self._socket.recv(1 << 16)
-        if not data:
-            raise ConnectionResetError("the node has closed the connection")
+    def _more(self) -> bool:
+        try:
+            data = self.socket.recv(1 << 16)
+        except ConnectionResetError:
+            return False
         self._buffer += data
+        return bool(data)
 
     def close(self) -> None:
-        self._socket.close()
+        self.socket.close()
 
     def __enter__(self) -> "SqsWire":
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()

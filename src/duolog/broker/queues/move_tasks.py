@@ -153,7 +153,6 @@ class MoveTasks:
         saved_ms = self._now_ms()
         loop = asyncio.get_running_loop()
         try:
-            await self._queues.journaled(self._queues.get(task.source))
             begun = loop.time()
             begun_with = task.moved
             while task.moved < task.to_move:
@@ -182,6 +181,8 @@ class MoveTasks:
     async def _step(self, task: MoveTask, count: int) -> int:
         """Move some messages; how many that were."""
         queue = self._queues.get(task.source)
+        # Again: it may have got more partitions.
+        await self._queues.journaled(queue)
         now_ms = self._now_ms()
         for partition in queue.partitions:
             offsets = partition.delivery.choose(count, now_ms)

@@ -207,7 +207,8 @@ class Queues(QueueRegistry):
             )
         await self.journaled(queue)
         purged = sum(queue.counts())
-        for partition in queue.partitions:
+        # Partitions that are added meanwhile have nothing of what was there.
+        for partition in tuple(queue.partitions):
             # Not the log's end: what is not readable yet is acknowledged after this.
             await self._commit(partition, Trimmed(partition.delivery.end_offset))
         await self.catalog.note_purged(name, now_ms)
@@ -218,7 +219,7 @@ class Queues(QueueRegistry):
         queue = self.get(name)
         await self.journaled(queue)
         before = sum(queue.counts())
-        for partition in queue.partitions:
+        for partition in tuple(queue.partitions):
             await self._replay(partition, from_ms, to_ms)
         queue.serve_parked()
         return sum(queue.counts()) - before

@@ -1,7 +1,7 @@
 """Text that SQS carries: which characters it has, and how long it is in bytes."""
 
-from duolog.model.queue_errors import InvalidMessageContents
 from duolog.model.characters import forbidden_character
+from duolog.model.queue_errors import InvalidMessageContents
 
 
 def check_characters(text: str) -> None:
