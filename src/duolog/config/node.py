@@ -137,7 +137,7 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             (),
             "Access keys of SQS clients and their secrets. When empty, every signature is accepted"
             " and clients must be on this machine and ask for localhost or an address. Better given"
-            " by the environment or a file than by a flag, which other users of the machine can see.",
+            " by the environment or a file than by a flag, which others on the machine can see.",
             form="KEY:SECRET pairs",
             fits=is_credential,
             secret=True,
