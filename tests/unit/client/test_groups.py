@@ -18,7 +18,6 @@ from duolog.wire.kafka.apis import ApiKey
 COORDINATOR_LOAD_IN_PROGRESS = 14
 NOT_COORDINATOR = 16
 UNKNOWN_MEMBER_ID = 25
-NON_EMPTY_GROUP = 68
 
 
 @pytest.fixture

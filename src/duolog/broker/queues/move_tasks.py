@@ -121,12 +121,9 @@ class MoveTasks:
         running = self._running.get(handle)
         if task is None or running is None:
             raise ResourceNotFound("The task does not exist, or does not run any more.")
+        # Not in the middle of a step: what is on its way arrives, and is counted.
         task.status = "CANCELLING"
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
-        task.status = "CANCELLED"
-        await self._save(task)
+        await asyncio.wait({running})
         return task.moved
 
     def list(self, source: str, limit: int) -> Sequence[MoveTask]:
@@ -155,7 +152,7 @@ class MoveTasks:
         try:
             begun = loop.time()
             begun_with = task.moved
-            while task.moved < task.to_move:
+            while task.moved < task.to_move and task.status == "RUNNING":
                 count = TOGETHER_MAX
                 if task.rate is not None:
                     allowed = begun_with + int((loop.time() - begun) * task.rate) + 1
@@ -171,7 +168,7 @@ class MoveTasks:
                     saved_ms = self._now_ms()
                     await self._save(task)
                 await asyncio.sleep(0)
-            task.status = "COMPLETED"
+            task.status = "CANCELLED" if task.status == "CANCELLING" else "COMPLETED"
         except Refusal as refusal:
             task.status = "FAILED"
             task.failure = str(refusal)

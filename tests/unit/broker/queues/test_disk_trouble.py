@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.held_disk import HeldDisk
 from tests.fakes.queue_house import TURNS, QueueHouse, bodies
-from tests.unit.broker.queues.held_disk import HeldDisk
 
 from duolog.broker.queues.journal import RETRY_MS
 from duolog.core.queues.message import Outgoing
+from duolog.core.queues.routing import partition_for_group
 from duolog.model.errors import StorageFailed
 
 JOURNAL = "__queue."
@@ -195,3 +196,34 @@ def test_a_failed_send_leaves_no_trace(house: QueueHouse, disk: HeldDisk) -> Non
     house.advance(RETRY_MS)
     house.send("work.fifo", message)
     assert bodies(house.receive("work.fifo", 10)) == ["a"]
+
+
+def test_a_group_keeps_its_order_while_it_moves_to_another_partition(
+    house: QueueHouse, disk: HeldDisk
+) -> None:
+    def message(body: str) -> Outgoing:
+        return Outgoing(body, group_id=group, deduplication_id=body)
+
+    partitions = house.settings.integer("queue.fifo.partitions")
+    group = next(each for each in "abcdefgh" if partition_for_group(each.encode(), partitions))
+    house.create("work.fifo", FifoQueue="true")
+    house.send("work.fifo", message("0"))
+    (first,) = house.receive("work.fifo")
+    high_throughput = {
+        "DeduplicationScope": "messageGroup",
+        "FifoThroughputLimit": "perMessageGroupId",
+    }
+    house.run(house.queues.set_attributes("work.fifo", high_throughput))
+    house.receive("work.fifo")
+    disk.is_held = True
+    # The first of these joins its group in the old partition. Is the group still there?
+    send_later(house, "work.fifo", message("1"))
+    delete_later(house, "work.fifo", first.receipt_handle)
+    send_later(house, "work.fifo", message("2"))
+    release(house, disk)
+    assert house.queue("work.fifo").counts() == (2, 0, 0)
+    (second,) = house.receive("work.fifo")
+    assert second.message.body == "1"
+    assert house.receive("work.fifo", 10) == []
+    house.delete("work.fifo", second.receipt_handle)
+    assert bodies(house.receive("work.fifo", 10)) == ["2"]

@@ -1,4 +1,4 @@
-"""Queues against their reference (reference.py): random histories, with crashes and restarts.
+"""Queues against their reference (model/reference.py): random histories, with crashes and restarts.
 
 After every step each message is where it should be, and the counts are exact. What is received
 is what may be, and as much as there is. Nothing acknowledged is lost, nothing deleted returns.
@@ -13,10 +13,11 @@ from unittest.mock import patch
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from tests.fakes.held_disk import HeldDisk
 from tests.fakes.queue_house import QueueHouse
-from tests.unit.broker.queues.comparison import Comparison, Pair
-from tests.unit.broker.queues.held_disk import HeldDisk
-from tests.unit.broker.queues.reference import Receipt, ReferenceQueue
+from tests.unit.broker.queues.model.comparison import Comparison
+from tests.unit.broker.queues.model.reference import Receipt, ReferenceQueue
+from tests.unit.broker.queues.model.requests import Pair
 
 from duolog.broker.queues import recovery, upkeep
 from duolog.broker.queues.registry import QUIET_MS
@@ -81,6 +82,11 @@ class QueueMachine(RuleBasedStateMachine):
         model = ReferenceQueue(fifo=self.fifo, once=once, in_flight_max=IN_FLIGHT_MAX)
         return Pair(name, model, by_group=self.fifo and self.spread)
 
+    @property
+    def _has_grown(self) -> bool:
+        """Then what is replayed may be in another partition than the rest of its group."""
+        return self.spread and not type(self).spread
+
     # Most of what can be asked for has an effect only where something was done before it.
 
     def _stocked(self, name: str) -> Pair:
@@ -99,12 +105,16 @@ class QueueMachine(RuleBasedStateMachine):
         recent = pair.receipts[-RECENT:]
         return pair, [recent[-1 - each % len(recent)] for each in chosen] if recent else []
 
+    def _id(self, given: int) -> str:
+        """Which of the ids that were given before are known in a new scope is not promised."""
+        return f"{given} of a group" if self.work.by_group else f"{given}"
+
     def _send(self, messages: list[tuple[str, int, int | None]]) -> None:
         self.both.send(
             self.work,
             [
                 # Standard queues take groups, too; and FIFO queues no delay of a message.
-                (group, str(given), None)
+                (group, self._id(given), None)
                 if self.fifo
                 else (group if given % 2 else None, None, delay)
                 for group, given, delay in messages
@@ -224,13 +234,22 @@ class QueueMachine(RuleBasedStateMachine):
     def set_redrive(self, receive_count_max: int | None) -> None:
         self.both.set_redrive(self.work, self.dead, receive_count_max)
 
-    @rule(is_told=st.booleans())
-    @precondition(lambda self: not self.both.disk.is_held)
-    def move_back(self, is_told: bool) -> None:
+    def _let_some_die(self) -> None:
         self.both.set_redrive(self.work, self.dead, 1)
         if not self.dead.model.messages:
             self.both.receive(self._stocked("work"), 4, visibility_ms=0)
+
+    @rule(is_told=st.booleans())
+    @precondition(lambda self: not self.both.disk.is_held)
+    def move_back(self, is_told: bool) -> None:
+        self._let_some_die()
         self.both.move(self.dead, self.work if is_told else None)
+
+    @rule(syncs=st.integers(0, 4), seed=st.none() | st.integers(0, 1 << 16))
+    @precondition(lambda self: not self.both.disk.is_held)
+    def crash_while_moving_back(self, syncs: int, seed: int | None) -> None:
+        self._let_some_die()
+        self.both.crash_while_moving(self.dead, syncs, None if seed is None else Random(seed))
 
     @rule(name=names)
     @precondition(lambda self: not (self.spread and self.both.disk.is_held))
@@ -240,14 +259,14 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(
         ago_ms=st.sampled_from((1, 5_000, 400_000)), length_ms=st.sampled_from((1_000, 1_000_000))
     )
-    @precondition(lambda self: not self.both.disk.is_held)
+    @precondition(lambda self: not (self.both.disk.is_held or self._has_grown))
     def replay(self, ago_ms: int, length_ms: int) -> None:
         from_ms = self.both.now_ms - ago_ms
         self.both.replay(self.work, from_ms, from_ms + length_ms)
 
     @rule(group=st.sampled_from(GROUPS), given=st.integers(0, 9))
     def send_to_a_full_disk(self, group: str, given: int) -> None:
-        self.both.send_to_a_full_disk(self.work, group, str(given) if self.fifo else None)
+        self.both.send_to_a_full_disk(self.work, group, self._id(given) if self.fifo else None)
 
     @rule(name=names)
     def receive_on_a_full_disk(self, name: str) -> None:
@@ -324,9 +343,23 @@ class SpreadFifoMachine(QueueMachine):
     spread = True
 
 
+class GrowingFifoMachine(QueueMachine):
+    """A FIFO queue that becomes a high-throughput one: groups move to other partitions."""
+
+    fifo = True
+
+    @rule()
+    @precondition(lambda self: not self.spread)
+    def grow(self) -> None:
+        self.both.set_attributes(
+            self.work, DeduplicationScope="messageGroup", FifoThroughputLimit="perMessageGroupId"
+        )
+        self.spread = self.work.by_group = True
+
+
 # A failing history is readable as it is, while shrinking it takes minutes.
 SETTINGS = settings(
-    max_examples=20,
+    max_examples=16,
     stateful_step_count=40,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -340,3 +373,5 @@ TestFifoQueue = FifoMachine.TestCase
 TestFifoQueue.settings = SETTINGS
 TestHighThroughputFifoQueue = SpreadFifoMachine.TestCase
 TestHighThroughputFifoQueue.settings = SETTINGS
+TestFifoQueueThatGrows = GrowingFifoMachine.TestCase
+TestFifoQueueThatGrows.settings = SETTINGS

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tests.unit.broker.queues.reference import Place
+from tests.unit.broker.queues.model.reference import Place
 
 from duolog.broker.queues.queue import Queue
 from duolog.core.queues.message import from_record
