@@ -136,8 +136,8 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "list",
             (),
             "Access keys of SQS clients and their secrets. When empty, every signature is accepted"
-            " and clients must be on this machine and ask for localhost or an address. Better given"
-            " by the environment or a file than by a flag, which others on the machine can see.",
+            " and clients must be on this machine and ask for localhost or a loopback address."
+            " Better given by the environment or a file than by a flag, which others can see.",
             form="KEY:SECRET pairs",
             fits=is_credential,
             secret=True,
