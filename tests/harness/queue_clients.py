@@ -11,6 +11,8 @@ from tests.harness.queue_ledger import HOUR_SECONDS, Delivery, QueueLedger
 from tests.harness.sqs_line import Refused, SqsLine
 
 RETRY_SECONDS = 0.01
+RECONNECT_SECONDS = 0.1
+"""Not so often that it would slow down the node's start."""
 WAITING_MAX = 400
 """Messages in a queue, from which on producers wait."""
 BATCH_MAX = 5
@@ -39,7 +41,7 @@ class Worker(Thread, ABC):
                     self.work()
                 except OSError:
                     self._disconnect()
-                    time.sleep(RETRY_SECONDS)
+                    time.sleep(RECONNECT_SECONDS)
         except Exception as error:
             self.ledger.failures.append(f"{type(self).__name__}: {error!r}")
             raise

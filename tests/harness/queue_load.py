@@ -12,6 +12,8 @@ from tests.harness.sqs_line import SqsLine
 
 CONSUMERS = 3
 VISIBILITY = 2
+VISIBILITY_IN_GROUPS = 1
+"""For so long a kill stops each group whose messages are on their way to a consumer."""
 PROGRESS_SECONDS_MAX = 15.0
 DRAIN_SECONDS_MAX = 60.0
 LOCKED = "locked"
@@ -50,7 +52,11 @@ class Load:
 
     def _consumer(self) -> Consumer:
         return Consumer(
-            self._address, self.url, self.ledger, visibility=VISIBILITY, keeps=self._keeps
+            self._address,
+            self.url,
+            self.ledger,
+            visibility=VISIBILITY_IN_GROUPS if self.fifo else VISIBILITY,
+            keeps=self._keeps,
         )
 
     def _keeps(self, delivery: Delivery) -> bool:

@@ -16,8 +16,8 @@ from duolog.records.iterator import iter_batches, records_of
 from duolog.records.record import Record
 
 BLOCK_BYTES = 64 * 1024
-KEPT_BYTES_MAX = 512 * 1024
-"""Of values that were read and not taken."""
+KEPT_BYTES_MAX = 2 * 1024 * 1024
+"""Of values that were read and not taken: ten messages ahead of each of a hundred groups."""
 KEPT_RECORDS_MAX = 4_096
 """A small compressed batch can hold millions."""
 _ONE_BATCH = 1
