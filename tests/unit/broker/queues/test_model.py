@@ -16,7 +16,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.fakes.held_disk import HeldDisk
 from tests.fakes.queue_house import QueueHouse
 from tests.unit.broker.queues.model.comparison import Comparison
-from tests.unit.broker.queues.model.reference import Receipt, ReferenceQueue
+from tests.unit.broker.queues.model.reference import (
+    DEDUPLICATION_MS,
+    Receipt,
+    ReferenceQueue,
+)
 from tests.unit.broker.queues.model.requests import Pair
 
 from duolog.broker.queues import recovery, upkeep
@@ -151,13 +155,20 @@ class QueueMachine(RuleBasedStateMachine):
         count=st.integers(1, 10),
         visibility_ms=st.sampled_from((0, 5_000, 60_000)),
         attempt=st.sampled_from(("x", "y")),
-        times=st.integers(1, 2),
+        then=st.sampled_from(("nothing", "again", "restart", "crash")),
     )
     @precondition(lambda self: self.fifo and not self.work.model.once)
-    def receive_by_name(self, count: int, visibility_ms: int, attempt: str, times: int) -> None:
-        for _ in range(times):
-            pair = self._stocked("work")
-            self.both.receive(pair, count, visibility_ms=visibility_ms, attempt=attempt)
+    def receive_by_name(self, count: int, visibility_ms: int, attempt: str, then: str) -> None:
+        pair = self._stocked("work")
+        self.both.receive(pair, count, visibility_ms=visibility_ms, attempt=attempt)
+        match then:
+            case "nothing":
+                return
+            case "restart":
+                self.both.restart()
+            case "crash":
+                self.both.crash(None)
+        self.both.receive(pair, count, visibility_ms=visibility_ms, attempt=attempt)
 
     @rule(
         name=names,
@@ -198,6 +209,31 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(ms=st.sampled_from((1, 499, 500, 1_000, 4_000, 5_000, 30_000)) | st.integers(0, 10_000))
     def pass_time(self, ms: int) -> None:
         self.both.advance(ms)
+
+    @rule(is_early=st.booleans(), is_after_crash=st.booleans())
+    @precondition(lambda self: self.fifo and not self.both.disk.is_held)
+    def repeat_at_the_end_of_the_window(self, is_early: bool, is_after_crash: bool) -> None:
+        """Five minutes after something was sent, or a moment before, it is sent again."""
+        self._stocked("work")
+        latest = self.work.model.latest_sent()
+        if latest is None:
+            return
+        scope, given, sent_ms = latest
+        wait_ms = sent_ms + DEDUPLICATION_MS - is_early - self.both.now_ms
+        if wait_ms >= 0:
+            self.both.advance(wait_ms)
+            if is_after_crash:
+                self.both.crash(None)
+            self.both.send(self.work, [(scope or GROUPS[0], given, None)])
+
+    @rule(name=names)
+    @precondition(lambda self: not self.both.disk.is_held)
+    def pass_time_until_one_nearly_expires(self, name: str) -> None:
+        pair = self._stocked(name)
+        oldest_ms = min(message.sent_ms for message in pair.model.messages.values())
+        wait_ms = oldest_ms + pair.model.retention_ms - 1 - self.both.now_ms
+        if wait_ms > 0:
+            self.both.advance(wait_ms)
 
     @rule(ms=st.sampled_from((60_000, 299_999, 300_000, 3_600_000)))
     @precondition(lambda self: not self.both.disk.is_held)

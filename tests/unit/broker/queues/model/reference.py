@@ -222,7 +222,15 @@ class ReferenceQueue:
         body, sent_ms = self._sent.get((scope, given), ("", -DEDUPLICATION_MS))
         return body if now_ms - sent_ms < DEDUPLICATION_MS else None
 
+    def latest_sent(self) -> tuple[str | None, str, int] | None:
+        """Scope, id and time of what was sent last with a deduplication id."""
+        if not self._sent:
+            return None
+        (scope, given), (_, sent_ms) = list(self._sent.items())[-1]
+        return scope, given, sent_ms
+
     def remember(self, scope: str | None, given: str, body: str, now_ms: int) -> None:
+        self._sent.pop((scope, given), None)
         self._sent[scope, given] = body, now_ms
 
     def forget(self, bodies: Iterable[str]) -> None:

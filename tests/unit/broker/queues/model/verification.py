@@ -220,12 +220,7 @@ class Verification:
             for message in messages:
                 message.settle(request)
         for pair in self.pairs.values():
-            pair.takings = [
-                each
-                for each in pair.takings
-                if not each.answers
-                and not (each.is_abandoned and (self.disk.is_settled or not each.taken))
-            ]
+            self._forget_answered(pair)
         if self.disk.is_settled:
             for message in messages:
                 message.settle_all()
@@ -234,3 +229,16 @@ class Verification:
             unanswered = [each for each in self.requests if each not in waiting]
             assert all(isinstance(each, Taking) and each.is_abandoned for each in unanswered)
             assert not any(pair.unread for pair in self.pairs.values())
+
+    def _forget_answered(self, pair: Pair) -> None:
+        """Nobody who asked has to be waited for any longer, or is there to be answered."""
+        is_settled = self.disk.is_settled
+        for taking in list(pair.takings):
+            if taking.is_abandoned and is_settled:
+                for message, receive_count, _ in taking.taken:
+                    is_kept = message.state.receive_count == receive_count
+                    assert not (is_kept and pair.model.is_in_flight(message, self.now_ms)), (
+                        f"{message} is hidden, and nobody has it"
+                    )
+            if taking.answers or (taking.is_abandoned and (is_settled or not taking.taken)):
+                pair.takings.remove(taking)
