@@ -6,6 +6,7 @@ is what may be, and as much as there is. Nothing acknowledged is lost, nothing d
 
 import tempfile
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from random import Random
 from unittest.mock import patch
@@ -55,6 +56,7 @@ class QueueMachine(RuleBasedStateMachine):
     )
     def start(self, once: bool, retain: int) -> None:
         self._undo = ExitStack()
+        self._numbers = count(100)
         for (module, name), value in SMALL.items():
             self._undo.enter_context(patch.object(module, name, value))
         directory = self._undo.enter_context(tempfile.TemporaryDirectory())
@@ -98,8 +100,11 @@ class QueueMachine(RuleBasedStateMachine):
         if name == "dead" and self.dead.model.messages:
             return self.dead
         if not self.work.model.messages:
-            self._send([(group, number, None) for number, group in enumerate(GROUPS)])
+            self._send_new()
         return self.work
+
+    def _send_new(self) -> None:
+        self._send([(group, next(self._numbers), None) for group in GROUPS])
 
     def _received(self, name: str, chosen: list[int]) -> tuple[Pair, list[Receipt]]:
         """Receipts of messages that were received lately, and perhaps again since."""
@@ -230,7 +235,9 @@ class QueueMachine(RuleBasedStateMachine):
     @precondition(lambda self: not self.both.disk.is_held)
     def pass_time_until_one_nearly_expires(self, name: str) -> None:
         pair = self._stocked(name)
-        oldest_ms = min(message.sent_ms for message in pair.model.messages.values())
+        # Somebody who waited may have taken all of it for good.
+        times_ms = [message.sent_ms for message in pair.model.messages.values()]
+        oldest_ms = min(times_ms, default=self.both.now_ms)
         wait_ms = oldest_ms + pair.model.retention_ms - 1 - self.both.now_ms
         if wait_ms > 0:
             self.both.advance(wait_ms)
@@ -342,7 +349,7 @@ class QueueMachine(RuleBasedStateMachine):
         for step in steps:
             match step:
                 case "send":
-                    self._send([(group, number, None) for number, group in enumerate(GROUPS, 10)])
+                    self._send_new()
                 case "receive":
                     self.both.receive(self._stocked("work"), 3, visibility_ms=5_000)
                 case "delete":
