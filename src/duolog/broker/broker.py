@@ -22,6 +22,7 @@ from duolog.model.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from duolog.model.partition_state import PartitionEntry
 from duolog.observe.logs import get_logger
 from duolog.observe.metrics import Metrics
 from duolog.ports.clock import Clock
@@ -184,6 +185,9 @@ class Broker:
         for partition in doomed:
             self._remove_tree_later(self.storage.remove(partition))
         await self.groups.topic_deleted(topic.name)
+
+    async def partition_changed(self, topic: Topic, index: int, entry: PartitionEntry) -> None:
+        """A node alone leads what it holds."""
 
     async def _open(self, topic: Topic, indexes: range) -> None:
         opened = []

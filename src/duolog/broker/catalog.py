@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
 from duolog.broker.catalog_entries import (
-    PartitionState,
     Topic,
     encode_state,
     encode_topic,
@@ -33,6 +32,7 @@ from duolog.model.errors import (
 )
 from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
 from duolog.model.names import check_topic_name, is_internal
+from duolog.model.partition_state import PartitionEntry, PartitionState
 from duolog.ports.metastore import (
     OPERATIONS_MAX,
     Compare,
@@ -92,11 +92,14 @@ class Catalog:
             raise UnknownTopicId(f"no topic has the id {topic_id}")
         return topic
 
-    def partition_state(self, topic: Topic, index: int) -> PartitionState:
-        state = self._view.state(topic.id, index)
-        if state is None:
+    def partition_entry(self, topic: Topic, index: int) -> PartitionEntry:
+        entry = self._view.state(topic.id, index)
+        if entry is None:
             raise UnknownTopicOrPartition(f"topic '{topic.name}' has no partition {index}")
-        return state
+        return entry
+
+    def partition_state(self, topic: Topic, index: int) -> PartitionState:
+        return self.partition_entry(topic, index).state
 
     def subscribe(self, listener: CatalogListener) -> None:
         """Before `start`: the listener is told of every topic that is there, too."""

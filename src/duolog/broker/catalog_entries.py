@@ -16,6 +16,7 @@ import msgspec
 
 from duolog.config.topic import TopicConfig, parse_topic_config
 from duolog.model.names import fold, is_internal
+from duolog.model.partition_state import PartitionEntry, PartitionState
 from duolog.ports.metastore import Entry
 
 CATALOG_PREFIX = "catalog/"
@@ -35,14 +36,6 @@ class Topic:
     internal: bool
     mod_revision: int
     """Of the topic's own entry; a transaction that changes it compares this."""
-
-
-class PartitionState(msgspec.Struct, frozen=True):
-    leader: int
-    leader_epoch: int
-    replicas: tuple[int, ...]
-    """All brokers that hold a copy; the first is the preferred leader."""
-    in_sync: tuple[int, ...]
 
 
 class _TopicValue(msgspec.Struct, frozen=True):
@@ -101,5 +94,5 @@ def encode_state(state: PartitionState) -> bytes:
     return msgspec.json.encode(state)
 
 
-def decode_state(value: bytes) -> PartitionState:
-    return _state_decoder.decode(value)
+def decode_state(entry: Entry) -> PartitionEntry:
+    return PartitionEntry(_state_decoder.decode(entry.value), entry.mod_revision)

@@ -3,8 +3,9 @@
 from typing import Protocol
 
 from duolog.broker.catalog_entries import CATALOG_PREFIX, Topic
-from duolog.broker.catalog_view import CatalogView, TopicChange
+from duolog.broker.catalog_view import CatalogView, PartitionChange, TopicChange
 from duolog.broker.store_follower import StoreFollower
+from duolog.model.partition_state import PartitionEntry
 from duolog.ports.metastore import ChangeSet, MetaStore
 
 
@@ -27,8 +28,12 @@ class CatalogListener(Protocol):
         """Awaited after the topic has gone from the catalog."""
         ...
 
+    async def partition_changed(self, topic: Topic, index: int, entry: PartitionEntry) -> None:
+        """Awaited after the catalog shows the partition's new state."""
+        ...
 
-class CatalogFollower(StoreFollower[TopicChange]):
+
+class CatalogFollower(StoreFollower[TopicChange | PartitionChange]):
     def __init__(self, store: MetaStore, view: CatalogView) -> None:
         super().__init__(store, CATALOG_PREFIX)
         self._view = view
@@ -37,12 +42,14 @@ class CatalogFollower(StoreFollower[TopicChange]):
     def subscribe(self, listener: CatalogListener) -> None:
         self._listeners.append(listener)
 
-    def replay(self, changes: ChangeSet) -> list[TopicChange]:
+    def replay(self, changes: ChangeSet) -> list[TopicChange | PartitionChange]:
         return self._view.replay(changes)
 
-    async def act(self, change: TopicChange) -> None:
+    async def act(self, change: TopicChange | PartitionChange) -> None:
         """Publish at the moment when the topic's partitions can be used, or before they go."""
         match change:
+            case PartitionChange():
+                await self._partition_changed(change)
             case (None, Topic() as created):
                 for listener in self._listeners:
                     await listener.topic_created(created)
@@ -55,3 +62,12 @@ class CatalogFollower(StoreFollower[TopicChange]):
                 self._view.publish(change)
                 for listener in self._listeners:
                     await listener.topic_deleted(deleted)
+
+    async def _partition_changed(self, change: PartitionChange) -> None:
+        topic = self._view.by_id(change.topic_id)
+        entry = self._view.state(change.topic_id, change.index)
+        if topic is None or entry is None or change.index >= topic.partitions:
+            # Of a topic, or a part of one, that is still being made or already gone.
+            return
+        for listener in self._listeners:
+            await listener.partition_changed(topic, change.index, entry)

@@ -6,10 +6,10 @@ once its partitions can be written to, and is gone before they are taken down.
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from duolog.broker.catalog_entries import (
-    PartitionState,
     Topic,
     decode_state,
     decode_topic,
@@ -17,10 +17,19 @@ from duolog.broker.catalog_entries import (
     parse_partition_key,
     partition_key,
 )
+from duolog.model.partition_state import PartitionEntry
 from duolog.ports.metastore import Change, ChangeSet
 
 TopicChange = tuple[Topic | None, Topic | None]
 """Before and after: (None, new) was created, (old, None) was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChange:
+    """Another leader, in-sync set or set of replicas of a topic that is there."""
+
+    topic_id: uuid.UUID
+    index: int
 
 
 class CatalogView:
@@ -29,25 +38,27 @@ class CatalogView:
         self._topics: dict[str, Topic] = {}
         self._names_by_id: dict[uuid.UUID, str] = {}
         self._names_by_key: dict[str, str] = {}
-        self._states: dict[uuid.UUID, dict[int, PartitionState]] = {}
+        self._states: dict[uuid.UUID, dict[int, PartitionEntry]] = {}
         self.topics: Mapping[str, Topic] = MappingProxyType(self._topics)
 
     def by_id(self, topic_id: uuid.UUID) -> Topic | None:
         name = self._names_by_id.get(topic_id)
         return None if name is None else self._topics[name]
 
-    def state(self, topic_id: uuid.UUID, index: int) -> PartitionState | None:
+    def state(self, topic_id: uuid.UUID, index: int) -> PartitionEntry | None:
         return self._states.get(topic_id, {}).get(index)
 
-    def replay(self, changes: ChangeSet) -> list[TopicChange]:
-        """Take in partition states; return the topics' changes, each still to be published."""
-        topic_changes: list[TopicChange] = []
+    def replay(self, changes: ChangeSet) -> list[TopicChange | PartitionChange]:
+        """Take in partition states; return the topics' changes, each still to be published,
+        and those of partitions that were known before."""
+        topic_changes: list[TopicChange | PartitionChange] = []
+        partition_changes: list[TopicChange | PartitionChange] = []
         for change in changes.changes:
             if is_topic_key(change.key):
                 topic_changes += self._replay_topic(change)
             else:
-                self._replay_state(change)
-        return topic_changes
+                partition_changes += self._replay_state(change)
+        return topic_changes + partition_changes
 
     def publish(self, change: TopicChange) -> None:
         old, new = change
@@ -71,15 +82,18 @@ class CatalogView:
             return [(old, None), (None, new)]
         return [(old, new)]
 
-    def _replay_state(self, change: Change) -> None:
+    def _replay_state(self, change: Change) -> list[PartitionChange]:
         topic_id, index = parse_partition_key(change.key)
         states = self._states.setdefault(topic_id, {})
+        was_known = index in states
         if change.entry is None:
             states.pop(index, None)
         else:
-            states[index] = decode_state(change.entry.value)
+            states[index] = decode_state(change.entry)
         if not states:
             del self._states[topic_id]
+        is_changed = was_known and change.entry is not None
+        return [PartitionChange(topic_id, index)] if is_changed else []
 
     def orphans(self) -> list[str]:
         """Keys of partition states whose topic is not there."""

@@ -7,6 +7,7 @@ import pytest
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.catalog import Catalog, Topic
+from duolog.broker.catalog_entries import encode_state, partition_key
 from duolog.model.errors import (
     InvalidConfig,
     InvalidPartitions,
@@ -17,6 +18,7 @@ from duolog.model.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from duolog.model.partition_state import PartitionEntry, PartitionState
 from duolog.ports.metastore import Put
 
 NODE = 7
@@ -57,6 +59,9 @@ class Recorder:
     async def topic_deleted(self, topic: Topic) -> None:
         await asyncio.sleep(0)
         self._note("deleted", topic)
+
+    async def partition_changed(self, topic: Topic, index: int, entry: PartitionEntry) -> None:
+        self._note(f"partition {index} led by {entry.state.leader}", topic)
 
 
 @pytest.fixture
@@ -301,6 +306,10 @@ async def test_a_slow_listener_is_overtaken_by_compaction_without_losing_anythin
 
         async def topic_deleted(self, topic: Topic) -> None: ...
 
+        async def partition_changed(
+            self, topic: Topic, index: int, entry: PartitionEntry
+        ) -> None: ...
+
     catalog.subscribe(Slow())
     creating = [asyncio.create_task(catalog.create_topic(f"t{n}", 1, {})) for n in range(30)]
     await eventually(lambda: store._revision >= 30)
@@ -342,9 +351,25 @@ async def test_a_failing_listener_ends_the_following_and_is_seen(catalog):
 
         async def topic_deleted(self, topic: Topic) -> None: ...
 
+        async def partition_changed(
+            self, topic: Topic, index: int, entry: PartitionEntry
+        ) -> None: ...
+
     catalog.subscribe(Failing())
     with pytest.raises(RequestTimedOut):
         await catalog.create_topic("orders", 1, {})
     assert isinstance(catalog.follower.task.exception(), OSError)
     with pytest.raises(RequestTimedOut):
         await catalog.create_topic("others", 1, {})
+
+
+async def test_listeners_are_told_of_another_leader_once_the_catalog_shows_it(store, new_catalog):
+    catalog = await new_catalog()
+    recorder = Recorder(catalog)
+    catalog.subscribe(recorder)
+    topic = await catalog.create_topic("orders", 2, {})
+    state = PartitionState(leader=3, leader_epoch=1, replicas=(3, 7), in_sync=(3,))
+    await store.transact([], [Put(partition_key(topic.id, 1), encode_state(state))])
+    await eventually(lambda: len(recorder.told) == 2)
+    assert recorder.told[1] == ("partition 1 led by 3", "orders", True)
+    assert catalog.partition_state(topic, 1) == state

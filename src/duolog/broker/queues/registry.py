@@ -35,6 +35,7 @@ from duolog.core.queues.delivery import Delivery
 from duolog.log.thinning import KeptRanges
 from duolog.model.errors import Refusal, StorageFailed, UnknownTopicOrPartition
 from duolog.model.names import queue_state_topic
+from duolog.model.partition_state import PartitionEntry
 from duolog.observe.logs import get_logger
 
 QUIET_MS = 60_000
@@ -170,6 +171,9 @@ class QueueRegistry:
 
     async def topic_deleted(self, topic: Topic) -> None:
         """Only after its queues."""
+
+    async def partition_changed(self, topic: Topic, index: int, entry: PartitionEntry) -> None:
+        """The broker tells when this node leads the partition, or no longer."""
 
     async def _add_partition(self, queue: Queue, topic: Topic, index: int) -> None:
         data = self.broker.partition(topic.name, index)

@@ -1,0 +1,30 @@
+"""Who holds a partition and who leads it: what the metadata store keeps of each."""
+
+import msgspec
+
+NO_LEADER = -1
+
+
+class PartitionState(msgspec.Struct, frozen=True):
+    leader: int
+    """NO_LEADER while nobody may lead."""
+    leader_epoch: int
+    """Raised with every election, also when the same node is elected again."""
+    replicas: tuple[int, ...]
+    """All nodes that hold a copy; the first is the preferred leader."""
+    in_sync: tuple[int, ...]
+    """Replicas that have everything that was acknowledged. Never empty, unless all was lost."""
+    eligible: tuple[int, ...] = ()
+    """Not in sync any more, but nothing was acknowledged since: they may lead, too."""
+    adding: tuple[int, ...] = ()
+    """Those of the replicas that a reassignment brings in."""
+    removing: tuple[int, ...] = ()
+    """Those of the replicas that go once all that are added are in sync."""
+    asynchronous: tuple[int, ...] = ()
+    """Those of the replicas that follow but are never waited for, nor elected."""
+
+
+class PartitionEntry(msgspec.Struct, frozen=True):
+    state: PartitionState
+    mod_revision: int
+    """Of the store's entry; a transaction that changes the state compares it."""
