@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import replace
-from typing import Any
 
 from duolog.config.address import Address
+from duolog.config.cluster import CLUSTER_SETTINGS
 from duolog.config.credential import is_credential
+from duolog.config.declaring import count, in_bytes, in_ms, in_seconds, setting
 from duolog.config.push_target import is_push_target
-from duolog.config.setting import Kind, Setting, Value
+from duolog.config.setting import Setting
 from duolog.config.topic import TOPIC_SETTINGS
 from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
 
@@ -17,28 +18,6 @@ MIB = 1024 * KIB
 
 TOPIC_PREFIX = "topic."
 """Before a topic setting's name, it is the node's default for topics that do not set it."""
-
-
-def _setting(name: str, kind: Kind, default: Value, doc: str, **more: Any) -> Setting:
-    return Setting(name=name, kind=kind, default=default, doc=doc, **more)
-
-
-def _bytes(name: str, default: int, doc: str, *, least: int = 1) -> Setting:
-    return _setting(name, "long", default, doc, unit="bytes", least=least)
-
-
-def _ms(name: str, default: int, doc: str, *, least: int = 1) -> Setting:
-    return _setting(name, "int", default, doc, unit="ms", least=least)
-
-
-def _count(
-    name: str, default: int, doc: str, *, least: int = 1, most: int | None = None
-) -> Setting:
-    return _setting(name, "int", default, doc, least=least, most=most)
-
-
-def _seconds(name: str, default: int, doc: str) -> Setting:
-    return _setting(name, "int", default, doc, unit="seconds", least=0)
 
 
 def _is_account_id(text: str) -> bool:
@@ -51,17 +30,17 @@ def _is_region(text: str) -> bool:
 
 NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
     "Node": (
-        _setting("data.dir", "path", "./duolog-data", "Where everything is stored."),
-        _count("node.id", 1, "This node's number among the brokers.", least=0),
-        _setting("node.rack", "text", "", "Rack or zone that clients are told; may be empty."),
-        _setting(
+        setting("data.dir", "path", "./duolog-data", "Where everything is stored."),
+        count("node.id", 1, "This node's number among the brokers.", least=0),
+        setting("node.rack", "text", "", "Rack or zone that clients are told; may be empty."),
+        setting(
             "log.level",
             "text",
             "info",
             "Least severe event that is logged.",
             choices=("debug", "info", "warning", "error"),
         ),
-        _setting(
+        setting(
             "log.format",
             "text",
             "auto",
@@ -70,13 +49,13 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
         ),
     ),
     "Doors": (
-        _setting(
+        setting(
             "kafka.listen",
             "address",
             Address("127.0.0.1", 9092),
             "Where Kafka clients connect. Port 0 takes a free one.",
         ),
-        _setting(
+        setting(
             "kafka.advertised",
             "address",
             None,
@@ -84,13 +63,13 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             " its port. Needed when `kafka.listen` is a wildcard.",
             optional=True,
         ),
-        _setting(
+        setting(
             "sqs.listen",
             "address",
             Address("127.0.0.1", 9324),
             "Where SQS clients connect, over HTTP. Port 0 takes a free one.",
         ),
-        _setting(
+        setting(
             "admin.listen",
             "address",
             Address("127.0.0.1", 9325),
@@ -99,23 +78,24 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             " none of it is signed.",
         ),
     ),
+    "Cluster": CLUSTER_SETTINGS,
     "Topics": (
-        _count(
+        count(
             "num.partitions",
             1,
             "Partitions of a topic that does not say how many.",
             most=PARTITIONS_PER_TOPIC_MAX,
         ),
-        _setting(
+        setting(
             "auto.create.topics.enable",
             "bool",
             True,
             "Whether a topic is made when a client that allows it first asks for it.",
         ),
-        _setting("delete.topic.enable", "bool", True, "Whether topics may be deleted."),
+        setting("delete.topic.enable", "bool", True, "Whether topics may be deleted."),
     ),
     "Queues": (
-        _setting(
+        setting(
             "sqs.account.id",
             "text",
             "000000000000",
@@ -123,7 +103,7 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             form="twelve digits",
             fits=_is_account_id,
         ),
-        _setting(
+        setting(
             "sqs.region",
             "text",
             "us-east-1",
@@ -131,7 +111,7 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             form="lower-case letters, digits and hyphens",
             fits=_is_region,
         ),
-        _setting(
+        setting(
             "sqs.credentials",
             "list",
             (),
@@ -142,25 +122,25 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             fits=is_credential,
             secret=True,
         ),
-        _seconds(
+        in_seconds(
             "sqs.deleted.queue.seconds",
             60,
             "How long after a queue was deleted none of its name can be created.",
         ),
-        _seconds("sqs.purge.interval.seconds", 60, "How long between two purges of a queue."),
-        _count(
+        in_seconds("sqs.purge.interval.seconds", 60, "How long between two purges of a queue."),
+        count(
             "queue.partitions",
             1,
             "Partitions of a new standard queue.",
             most=PARTITIONS_PER_TOPIC_MAX,
         ),
-        _count(
+        count(
             "queue.fifo.partitions",
             4,
             "Partitions of a new high-throughput FIFO queue; any other FIFO queue has one.",
             most=PARTITIONS_PER_TOPIC_MAX,
         ),
-        _setting(
+        setting(
             "push.allow",
             "list",
             (),
@@ -171,7 +151,7 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             form="host, host:port, network or network:port",
             fits=is_push_target,
         ),
-        _setting(
+        setting(
             "push.timeout.ms",
             "int",
             30_000,
@@ -180,64 +160,64 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             least=1,
             most=15 * 60_000,
         ),
-        _count("push.requests.max", 256, "Most pushes under way at once, of all queues together."),
+        count("push.requests.max", 256, "Most pushes under way at once, of all queues together."),
     ),
     "Connections": (
-        _bytes(
+        in_bytes(
             "request.bytes.max",
             100 * MIB,
             "Largest request frame; a larger one closes the connection.",
             least=KIB,
         ),
-        _bytes(
+        in_bytes(
             "receive.buffer.bytes.total.max",
             256 * MIB,
             "Most memory for requests that are still arriving, over all connections.",
             least=MIB,
         ),
-        _bytes(
+        in_bytes(
             "response.backlog.bytes.max",
             64 * MIB,
             "Most bytes that wait for one client to read them; past it, its requests wait.",
             least=KIB,
         ),
-        _bytes(
+        in_bytes(
             "fetch.bytes.max",
             55 * MIB,
             "Most bytes that one Fetch is answered with.",
             least=KIB,
         ),
-        _count("fetch.sessions.max", 1000, "Most incremental fetch sessions.", least=0),
-        _bytes(
+        count("fetch.sessions.max", 1000, "Most incremental fetch sessions.", least=0),
+        in_bytes(
             "decompressed.bytes.max",
             64 * MIB,
             "Largest size that a batch may have once decompressed, where it has to be opened.",
             least=KIB,
         ),
-        _count("connections.max", 10_000, "Most connections of each door."),
-        _ms("connection.idle.ms.max", 600_000, "Silence after which a connection is closed."),
-        _ms("frame.receive.ms.max", 120_000, "Longest time that one request may take to arrive."),
+        count("connections.max", 10_000, "Most connections of each door."),
+        in_ms("connection.idle.ms.max", 600_000, "Silence after which a connection is closed."),
+        in_ms("frame.receive.ms.max", 120_000, "Longest time that one request may take to arrive."),
     ),
     "Log": (
-        _ms(
+        in_ms(
             "log.checkpoint.interval.ms",
             5_000,
             "How often at least it is noted how far the logs are durable, and after 64 MiB"
             " anyhow; recovery scans what is after.",
         ),
-        _ms("log.retention.check.interval.ms", 300_000, "How often retention is applied."),
-        _ms(
+        in_ms("log.retention.check.interval.ms", 300_000, "How often retention is applied."),
+        in_ms(
             "log.cleaner.interval.ms",
             15_000,
             "How often logs are looked at for compaction and thinning.",
         ),
-        _bytes(
+        in_bytes(
             "log.scrub.bytes.per.second",
             8 * MIB,
             "How fast stored batches are read again to find damage; 0 does not.",
             least=0,
         ),
-        _setting(
+        setting(
             "log.scrub.interval.ms",
             "long",
             7 * 24 * 3600 * 1000,
@@ -245,20 +225,20 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             unit="ms",
             least=1,
         ),
-        _ms(
+        in_ms(
             "producer.id.expiration.ms",
             86_400_000,
             "Silence after which an idempotent producer's sequence numbers are forgotten.",
         ),
     ),
     "Consumer groups": (
-        _count(
+        count(
             "offsets.topic.num.partitions",
             8,
             "Partitions of the topic that holds committed offsets; fixed once it exists.",
             most=1_000,
         ),
-        _setting(
+        setting(
             "offsets.retention.minutes",
             "int",
             10_080,
@@ -266,26 +246,26 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             unit="minutes",
             least=1,
         ),
-        _ms(
+        in_ms(
             "offsets.retention.check.interval.ms",
             600_000,
             "How often expired offsets are looked for.",
         ),
-        _ms("group.min.session.timeout.ms", 6_000, "Shortest session time-out of a member."),
-        _ms("group.max.session.timeout.ms", 1_800_000, "Longest session time-out of a member."),
-        _ms(
+        in_ms("group.min.session.timeout.ms", 6_000, "Shortest session time-out of a member."),
+        in_ms("group.max.session.timeout.ms", 1_800_000, "Longest session time-out of a member."),
+        in_ms(
             "group.initial.rebalance.delay.ms",
             100,
             "How long a new group waits for more members before its first assignment.",
             least=0,
         ),
-        _count("group.max.size", 10_000, "Most members of a group."),
+        count("group.max.size", 10_000, "Most members of a group."),
     ),
     "Defaults of topics": tuple(
-        replace(setting, name=TOPIC_PREFIX + name) for name, setting in TOPIC_SETTINGS.items()
+        replace(declared, name=TOPIC_PREFIX + name) for name, declared in TOPIC_SETTINGS.items()
     ),
 }
 
 NODE_SETTINGS: dict[str, Setting] = {
-    setting.name: setting for group in NODE_GROUPS.values() for setting in group
+    declared.name: declared for group in NODE_GROUPS.values() for declared in group
 }
