@@ -22,6 +22,9 @@ class PartitionState(msgspec.Struct, frozen=True):
     """Those of the replicas that go once all that are added are in sync."""
     asynchronous: tuple[int, ...] = ()
     """Those of the replicas that follow but are never waited for, nor elected."""
+    broker_epoch: int = 0
+    """The leader's own when it was elected. A node that has registered anew since does not lead
+    before it is elected again: it cannot know what was decided while it was away."""
 
 
 class PartitionEntry(msgspec.Struct, frozen=True):
