@@ -39,6 +39,8 @@ class Node:
         self.kafka = "127.0.0.1:0"
         self.sqs = "127.0.0.1:0"
         self.admin = "127.0.0.1:0"
+        self.peer: str | None = None
+        """Where other nodes connect; None for a node alone."""
         self.settings = dict(settings)
         self.wrapper = list(wrapper)
         """A command that runs the node, such as strace with its options."""
@@ -74,7 +76,9 @@ class Node:
         self.starts += 1
         command = [*self.wrapper, sys.executable, "-m", "duolog", "serve"]
         command += ["--data", str(self.data), "--kafka", self.kafka, "--sqs", self.sqs]
-        command += ["--admin", "127.0.0.1:0"]
+        command += ["--admin", self.admin]
+        if self.peer is not None:
+            command += ["--peer", self.peer]
         command += ["--ready-file", str(self._ready_file)]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
@@ -87,7 +91,9 @@ class Node:
         return self
 
     def start(self) -> "Node":
-        self.spawn()
+        return self.spawn().until_ready()
+
+    def until_ready(self) -> "Node":
         deadline = time.monotonic() + READY_SECONDS_MAX
         while not self._ready_file.exists():
             if not self.running:
@@ -98,7 +104,7 @@ class Node:
             time.sleep(POLL_SECONDS)
         addresses = json.loads(self._ready_file.read_text())
         self.kafka, self.sqs = addresses["kafka"], addresses["sqs"]
-        self.admin = addresses["admin"]
+        self.admin, self.peer = addresses["admin"], addresses.get("peer")
         return self
 
     def wait(self, seconds_max: float = STOP_SECONDS_MAX) -> int:

@@ -2,12 +2,15 @@
 
 import fcntl
 import os
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 LOCK_NAME = "lock"
 IDENTITY_NAME = "node.json"
+CLEAN_STOP_NAME = "stopped-cleanly"
 
 
 class StartRefused(Exception):
@@ -17,6 +20,8 @@ class StartRefused(Exception):
 class Identity(msgspec.Struct, frozen=True):
     cluster_id: str
     node_id: int
+    directory: str
+    """Its own: another directory, and one that was emptied, has another."""
 
 
 class DataDirectory:
@@ -49,7 +54,9 @@ class DataDirectory:
             os.close(self._lock_fd)
             self._lock_fd = -1
 
-    def claim(self, identity: Identity, *, holds_topics: bool) -> None:
+    def claim(
+        self, cluster_id: str, node_id: int, *, holds_topics: bool, new_id: Callable[[], uuid.UUID]
+    ) -> Identity:
         """Mark an empty directory as this node's; refuse one that is another's, or that lost
         its mark while the metadata remember it."""
         file = self.path / IDENTITY_NAME
@@ -61,18 +68,32 @@ class DataDirectory:
                     f"The data directory {self.path} holds partitions but no {IDENTITY_NAME}."
                     " It is incomplete: restore it from where it came, or start with an empty one."
                 ) from None
-            self._write(file, msgspec.json.encode(identity))
-            return
+            found = Identity(cluster_id, node_id, str(new_id()))
+            self._write(file, msgspec.json.encode(found))
+            return found
         except msgspec.DecodeError as error:
             raise StartRefused(
                 f"{file} is damaged: {error}. Restore it, or start with an empty directory."
             ) from error
-        if found != identity:
+        if (found.cluster_id, found.node_id) != (cluster_id, node_id):
             raise StartRefused(
                 f"The data directory {self.path} belongs to node {found.node_id} of cluster"
-                f" {found.cluster_id}, not to node {identity.node_id} of {identity.cluster_id}."
+                f" {found.cluster_id}, not to node {node_id} of {cluster_id}."
                 " Use that node's settings, or choose another directory with --data."
             )
+        return found
+
+    def take_clean_stop(self) -> bool:
+        """Whether the last run ended with everything on disk; from now on, none has."""
+        file = self.path / CLEAN_STOP_NAME
+        if not file.exists():
+            return False
+        file.unlink()
+        self._sync()
+        return True
+
+    def note_clean_stop(self) -> None:
+        self._write(self.path / CLEAN_STOP_NAME, b"")
 
     def _write(self, file: Path, data: bytes) -> None:
         temporary = file.with_suffix(".tmp")
@@ -81,6 +102,9 @@ class DataDirectory:
             out.flush()
             os.fsync(out.fileno())
         temporary.rename(file)
+        self._sync()
+
+    def _sync(self) -> None:
         directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(directory)

@@ -22,7 +22,7 @@ from duolog.adapters.http_pool import HttpLimits
 from duolog.adapters.sqlite import SqliteStore
 from duolog.adapters.tcp import TcpListener, listen_tcp
 from duolog.admin_api.handler import AdminApi
-from duolog.app.data_directory import DataDirectory, Identity, StartRefused
+from duolog.app.data_directory import DataDirectory, StartRefused
 from duolog.app.gauges import register_gauges
 from duolog.app.queue_gauges import register_queue_gauges
 from duolog.app.ready_file import ready_file
@@ -164,7 +164,7 @@ async def _start_broker(
         raise _unusable_metadata(directory, error) from error
     node_id = settings.integer("node.id")
     holds_topics = bool((await store.range(TOPICS_PREFIX)).entries)
-    directory.claim(Identity(cluster_id, node_id), holds_topics=holds_topics)
+    directory.claim(cluster_id, node_id, holds_topics=holds_topics, new_id=uuid.uuid4)
 
     def storage_failed(error: Exception) -> None:
         health.set("storage", False, f"the disk failed: {error}")

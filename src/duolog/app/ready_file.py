@@ -1,15 +1,16 @@
 """The file that tells whoever started a node where it serves, for as long as it does."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from duolog.app.data_directory import StartRefused
 
-Announce = Callable[[dict[str, str]], None]
+Announce = Callable[[Mapping[str, Any]], None]
 
 
 @contextmanager
@@ -29,7 +30,7 @@ def ready_file(path: Path | None) -> Iterator[Announce]:
         )
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
 
-    def announce(addresses: dict[str, str]) -> None:
+    def announce(addresses: Mapping[str, Any]) -> None:
         """Whole or not at all: somebody is waiting for it to appear."""
         try:
             temporary.write_bytes(msgspec.json.encode(addresses) + b"\n")
@@ -50,7 +51,7 @@ def ready_file(path: Path | None) -> Iterator[Announce]:
             path.unlink(missing_ok=True)
 
 
-def _announce_nowhere(addresses: dict[str, str]) -> None:
+def _announce_nowhere(addresses: Mapping[str, Any]) -> None:
     """Nobody asked for a file."""
 
 

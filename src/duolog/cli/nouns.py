@@ -10,6 +10,7 @@ NOUNS = {
     "topic": "Topics and the records in them.",
     "group": "Consumer groups and how far they came.",
     "queue": "Queues and the messages in them.",
+    "cluster": "Several nodes as one, on this machine or on many.",
 }
 """The package of each is its plural."""
 

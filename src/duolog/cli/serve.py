@@ -28,6 +28,26 @@ def serve(
         str | None,
         typer.Option(metavar="HOST:PORT", help="Health, metrics and queues for operators."),
     ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Be one of the nodes of this cluster.")
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Its metadata: etcd://host:port,host:port."),
+    ] = None,
+    node_id: Annotated[
+        str | None, typer.Option(metavar="N", help="This node's number in the cluster.")
+    ] = None,
+    rack: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Rack or zone of this node.")
+    ] = None,
+    roles: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Some of broker,frontend,controller; else all."),
+    ] = None,
+    peer: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where the other nodes connect.")
+    ] = None,
     config: ConfigOption = None,
     assignments: SetOption = None,
     ready_file: Annotated[
@@ -41,6 +61,12 @@ def serve(
         "kafka.listen": kafka,
         "sqs.listen": sqs,
         "admin.listen": admin,
+        "cluster.name": cluster,
+        "store.address": store,
+        "node.id": node_id,
+        "node.rack": rack,
+        "node.roles": roles,
+        "peer.listen": peer,
     }
     settings = load_settings(named, assignments, config)
 

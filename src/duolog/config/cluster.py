@@ -44,6 +44,13 @@ CLUSTER_SETTINGS: tuple[Setting, ...] = (
         " Empty is the machine's own name.",
     ),
     setting(
+        "node.disk.replaced",
+        "bool",
+        False,
+        "Start although the data directory is not the one that this node had; its copies are made"
+        " again from those of the other nodes. Only for the first start with a new disk.",
+    ),
+    setting(
         "peer.listen",
         "address",
         Address("127.0.0.1", 9326),

@@ -1,0 +1,1 @@
+"""A whole cluster on this machine: an etcd and some nodes, as child processes."""

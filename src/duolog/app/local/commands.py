@@ -1,0 +1,59 @@
+"""The command lines of a local cluster's processes."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from duolog.app.data_directory import StartRefused
+from duolog.app.local.layout import CLUSTER_NAME, Layout, LocalNode
+
+_IN_SYNC_MIN = 2
+
+
+def etcd_command(layout: Layout, directory: Path) -> list[str]:
+    program = shutil.which("etcd")
+    if program is None:
+        raise StartRefused(
+            "etcd is not installed, and a cluster keeps its metadata in it."
+            " Run: sudo apt-get install -y etcd-server"
+        )
+    client, peer = f"http://{layout.etcd_client}", f"http://{layout.etcd_peer}"
+    return [
+        program,
+        *("--name", CLUSTER_NAME),
+        *("--data-dir", str(directory / "etcd")),
+        *("--listen-client-urls", client),
+        *("--advertise-client-urls", client),
+        *("--listen-peer-urls", peer),
+        *("--initial-advertise-peer-urls", peer),
+        *("--initial-cluster", f"{CLUSTER_NAME}={peer}"),
+        *("--heartbeat-interval", "50"),
+        *("--election-timeout", "300"),
+        *("--auto-compaction-mode", "periodic"),
+        *("--auto-compaction-retention", "1h"),
+    ]
+
+
+def node_command(
+    layout: Layout, node: LocalNode, directory: Path, ready_file: Path, more: Sequence[str]
+) -> list[str]:
+    in_sync = min(_IN_SYNC_MIN, len(layout.nodes))
+    command = [
+        *(sys.executable, "-m", "duolog", "serve"),
+        *("--cluster", CLUSTER_NAME),
+        *("--store", f"etcd://{layout.etcd_client}"),
+        *("--node-id", str(node.id)),
+        *("--data", str(directory / node.data_name)),
+        *("--kafka", node.kafka),
+        *("--sqs", node.sqs),
+        *("--admin", node.admin),
+        *("--peer", node.peer),
+        *("--ready-file", str(ready_file)),
+        # All nodes are on this machine: what matters is that copies are on different ones.
+        *("--set", f"node.host=node-{node.id}"),
+        *("--set", f"topic.min.insync.replicas={in_sync}"),
+    ]
+    for assignment in more:
+        command += ["--set", assignment]
+    return command

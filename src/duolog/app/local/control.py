@@ -1,0 +1,62 @@
+"""How a local cluster is told what to do while it runs: JSON lines over a socket file."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+SOCKET_NAME = "control.sock"
+_LINE_BYTES_MAX = 64 * 1024
+
+
+class Order(msgspec.Struct, frozen=True):
+    verb: str
+    """kill, start or down."""
+    node: int = 0
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    done: bool
+    text: str
+    """What happened, or why not and what to do."""
+
+
+class NotRunning(Exception):
+    """No cluster runs in the directory."""
+
+
+Obey = Callable[[Order], Awaitable[Outcome]]
+
+
+async def serve_control(directory: Path, obey: Obey) -> asyncio.Server:
+    """Only this user's processes can connect: the socket is a file in their directory."""
+    path = directory / SOCKET_NAME
+    path.unlink(missing_ok=True)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, ValueError, msgspec.DecodeError):
+            order = msgspec.json.decode(await reader.readline(), type=Order)
+            outcome = await obey(order)
+            writer.write(msgspec.json.encode(outcome) + b"\n")
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_unix_server(serve, path, limit=_LINE_BYTES_MAX)
+    path.chmod(0o600)
+    return server
+
+
+async def give_order(directory: Path, order: Order) -> Outcome:
+    """Raises NotRunning where nobody is there to obey."""
+    try:
+        reader, writer = await asyncio.open_unix_connection(
+            directory / SOCKET_NAME, limit=_LINE_BYTES_MAX
+        )
+        writer.write(msgspec.json.encode(order) + b"\n")
+        answer = await reader.readline()
+        writer.close()
+        return msgspec.json.decode(answer, type=Outcome)
+    except (OSError, msgspec.DecodeError) as error:
+        raise NotRunning(f"no cluster runs in {directory}") from error

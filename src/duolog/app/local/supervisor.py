@@ -1,0 +1,178 @@
+"""Runs a local cluster: starts its processes, obeys orders, and stops all of it at the end."""
+
+import asyncio
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from duolog.app.data_directory import DataDirectory, StartRefused
+from duolog.app.local.child import Child
+from duolog.app.local.commands import etcd_command, node_command
+from duolog.app.local.control import SOCKET_NAME, Order, Outcome, serve_control
+from duolog.app.local.layout import Layout, LocalNode
+from duolog.app.ready_file import ready_file
+
+START_SECONDS_MAX = 60.0
+_POLL_SECONDS = 0.05
+
+Tell = Callable[[str], None]
+
+
+class Supervisor:
+    def __init__(
+        self, directory: Path, layout: Layout, settings: Sequence[str], tell: Tell
+    ) -> None:
+        self._directory = directory
+        self._layout = layout
+        self._tell = tell
+        self._etcd = Child("etcd", etcd_command(layout, directory), directory / "etcd.log")
+        self._ready_files = {
+            node.id: directory / f"{node.data_name}.ready.json" for node in layout.nodes
+        }
+        self._nodes = {
+            node.id: Child(
+                f"node {node.id}",
+                node_command(layout, node, directory, self._ready_files[node.id], settings),
+                directory / f"{node.data_name}.log",
+            )
+            for node in layout.nodes
+        }
+        self._expected: set[int] = set()
+        """Nodes whose end would be a surprise."""
+        self._stopped = asyncio.Event()
+        self._watchers: set[asyncio.Task[None]] = set()
+
+    async def run(self, announce: Callable[[dict[str, Any]], None]) -> None:
+        """Until SIGTERM, SIGINT or an order. `announce` is told once all nodes serve."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopped.set)
+        async with AsyncExitStack() as cleanup:
+            cleanup.push_async_callback(self._etcd.stop)
+            await self._etcd.start()
+            await self._until(self._etcd_serves, self._etcd)
+            cleanup.push_async_callback(self._stop_nodes)
+            for node in self._layout.nodes:
+                await self._start(node)
+            for node in self._layout.nodes:
+                await self._until_ready(node)
+            control = await serve_control(self._directory, self.obey)
+            cleanup.callback((self._directory / SOCKET_NAME).unlink, missing_ok=True)
+            cleanup.callback(control.close)
+            announce(self.described())
+            await self._stopped.wait()
+            self._tell("stopping")
+
+    def described(self) -> dict[str, Any]:
+        return {
+            "nodes": [
+                {
+                    "id": node.id,
+                    "pid": self._nodes[node.id].pid,
+                    "kafka": node.kafka,
+                    "sqs": node.sqs,
+                    "admin": node.admin,
+                }
+                for node in self._layout.nodes
+            ],
+            "etcd": [self._layout.etcd_client],
+        }
+
+    async def obey(self, order: Order) -> Outcome:
+        if order.verb == "down":
+            self._stopped.set()
+            return Outcome(True, "The cluster is being stopped.")
+        node = self._layout.node(order.node)
+        if node is None:
+            return Outcome(False, f"There is no node {order.node}. Run `duolog cluster status`.")
+        child = self._nodes[node.id]
+        if order.verb == "kill":
+            if not child.is_running:
+                return Outcome(False, f"Node {node.id} does not run. Start it with `start`.")
+            self._expected.discard(node.id)
+            child.kill()
+            await child.ended()
+            return Outcome(True, f"Node {node.id} was killed.")
+        if order.verb == "start":
+            if child.is_running:
+                return Outcome(False, f"Node {node.id} runs already.")
+            try:
+                await self._start(node)
+                await self._until_ready(node)
+            except StartRefused as refusal:
+                return Outcome(False, str(refusal))
+            return Outcome(True, f"Node {node.id} serves.")
+        return Outcome(False, f"Nobody knows how to '{order.verb}'. Upgrade this command.")
+
+    async def _start(self, node: LocalNode) -> None:
+        child = self._nodes[node.id]
+        self._ready_files[node.id].unlink(missing_ok=True)
+        await child.start()
+        self._expected.add(node.id)
+        watcher = asyncio.create_task(self._watch(node.id, child))
+        self._watchers.add(watcher)
+        watcher.add_done_callback(self._watchers.discard)
+
+    async def _watch(self, number: int, child: Child) -> None:
+        code = await child.ended()
+        if number in self._expected and not self._stopped.is_set():
+            self._expected.discard(number)
+            self._tell(
+                f"{child.name} ended with code {code}; {child.log} says why."
+                f" Start it again with `duolog cluster start {number}`."
+            )
+
+    async def _until_ready(self, node: LocalNode) -> None:
+        await self._until(self._ready_files[node.id].exists, self._nodes[node.id])
+
+    async def _until(self, holds: Callable[[], bool], child: Child) -> None:
+        """Wait for what the child brings about. Raises StartRefused if it does not."""
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while not holds():
+            if self._stopped.is_set():
+                raise StartRefused("The cluster was told to stop before it was ready.")
+            if not child.is_running or time.monotonic() > deadline:
+                raise StartRefused(
+                    f"{child.name} did not start; {child.log} ends with:\n{child.last_lines()}"
+                )
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def _etcd_serves(self) -> bool:
+        """Its log says so before it accepts; connecting is what proves it."""
+        host, _, port = self._layout.etcd_client.rpartition(":")
+        with suppress(OSError), socket.create_connection((host, int(port)), 0.2):
+            return True
+        return False
+
+    async def _stop_nodes(self) -> None:
+        self._stopped.set()
+        async with asyncio.TaskGroup() as stopping:
+            for child in self._nodes.values():
+                stopping.create_task(child.stop())
+
+
+def run_local_cluster(
+    directory: Path,
+    layout: Layout,
+    ready_path: Path | None,
+    settings: Sequence[str],
+    tell: Tell,
+    on_ready: Callable[[dict[str, Any]], None],
+) -> None:
+    """In the foreground, until it is told to stop. Raises StartRefused."""
+    lock = DataDirectory(directory)
+    with ready_file(ready_path) as announce:
+        lock.lock()
+
+        def ready(described: dict[str, Any]) -> None:
+            announce(described)
+            on_ready(described)
+
+        try:
+            asyncio.run(Supervisor(directory, layout, settings, tell).run(ready))
+        finally:
+            lock.unlock()

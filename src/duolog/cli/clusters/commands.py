@@ -1,0 +1,103 @@
+"""The command lines of `duolog cluster`. What a command needs is imported when it runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from duolog.cli.given import AdminOption, ConfigOption, SetOption, door_address
+from duolog.cli.output import Format, FormatOption
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+DataOption = Annotated[
+    Path, typer.Option("--data", metavar="DIR", help="Where the local cluster lives.")
+]
+NodeArgument = Annotated[int, typer.Argument(metavar="NODE", min=0, show_default=False)]
+
+_DATA = Path("./duolog-cluster")
+
+
+@app.command()
+def up(
+    nodes: Annotated[int, typer.Option(min=1, max=9, help="How many nodes.")] = 3,
+    data: DataOption = _DATA,
+    ready_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Holds the addresses while all of them serve."),
+    ] = None,
+    free_ports: Annotated[
+        bool, typer.Option("--free-ports", help="Take free ports rather than the usual ones.")
+    ] = False,
+    assignments: SetOption = None,
+) -> None:
+    """Run an etcd and some nodes on this machine, until told to stop."""
+    from duolog.cli.clusters import local
+
+    local.up(nodes, data, ready_file, free_ports=free_ports, settings=assignments or ())
+
+
+@app.command()
+def down(data: DataOption = _DATA) -> None:
+    """Stop the local cluster; its data stay."""
+    from duolog.cli.clusters import local
+
+    local.order(data, "down")
+
+
+@app.command()
+def kill(node: NodeArgument, data: DataOption = _DATA) -> None:
+    """Kill a node of the local cluster, without a warning."""
+    from duolog.cli.clusters import local
+
+    local.order(data, "kill", node)
+
+
+@app.command()
+def start(node: NodeArgument, data: DataOption = _DATA) -> None:
+    """Start a node of the local cluster again."""
+    from duolog.cli.clusters import local
+
+    local.order(data, "start", node)
+
+
+@app.command()
+def status(
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Describe the nodes of a cluster, and what is wrong with its partitions."""
+    from duolog.cli.clusters import actions
+    from duolog.cli.session import run
+
+    run(actions.status(door_address("admin", admin, config), output))
+
+
+@app.command()
+def events(
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many of the newest.")] = 50,
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """List what the controller has decided, and why."""
+    from duolog.cli.clusters import actions
+    from duolog.cli.session import run
+
+    run(actions.events(door_address("admin", admin, config), limit, output))
+
+
+@app.command()
+def drain(
+    node: NodeArgument,
+    undo: Annotated[bool, typer.Option("--undo", help="Let it take part again.")] = False,
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Move leaders and copies away from a node, so that it can be stopped."""
+    from duolog.cli.clusters import actions
+    from duolog.cli.session import run
+
+    run(actions.drain(door_address("admin", admin, config), node, output, undo=undo))

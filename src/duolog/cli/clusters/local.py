@@ -1,0 +1,47 @@
+"""The cluster on this machine: run it, and tell it what to do."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from duolog.app.data_directory import StartRefused
+from duolog.app.local.control import NotRunning, Order, give_order
+from duolog.app.local.layout import open_layout
+from duolog.app.local.supervisor import run_local_cluster
+from duolog.cli.failures import ExitCode, fail
+from duolog.cli.output import tell
+
+
+def up(
+    nodes: int, data: Path, ready_file: Path | None, *, free_ports: bool, settings: Sequence[str]
+) -> None:
+    directory = data.absolute()
+    try:
+        layout = open_layout(directory, nodes, free_ports=free_ports)
+        tell(f"starting an etcd and {nodes} nodes in {data}")
+        run_local_cluster(directory, layout, ready_file, settings, tell, _greet)
+    except StartRefused as refusal:
+        fail(str(refusal), ExitCode.FAILED)
+
+
+def order(data: Path, verb: str, node: int = 0) -> None:
+    try:
+        outcome = asyncio.run(give_order(data.absolute(), Order(verb, node)))
+    except NotRunning as error:
+        fail(f"There is {error}. Start one with `duolog cluster up`.", ExitCode.UNREACHABLE)
+    if not outcome.done:
+        fail(outcome.text, ExitCode.FAILED)
+    tell(outcome.text)
+
+
+def _greet(described: dict[str, Any]) -> None:
+    lines = ["", "The cluster is ready.", ""]
+    for node in described["nodes"]:
+        lines.append(
+            f"  node {node['id']}  Kafka {node['kafka']}  SQS http://{node['sqs']}"
+            f"  admin http://{node['admin']}  pid {node['pid']}"
+        )
+    bootstrap = ",".join(node["kafka"] for node in described["nodes"])
+    lines += ["", f"  bootstrap.servers={bootstrap}", "", "  Stop with Ctrl-C.", ""]
+    tell("\n".join(lines))

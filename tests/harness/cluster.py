@@ -1,0 +1,126 @@
+"""Several nodes and an etcd on this machine, as their users have them: real processes."""
+
+import json
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from tests.harness.etcd import Etcd
+from tests.harness.node import NO_SETTINGS, Node
+
+NAME = "tested"
+SETTLE_SECONDS_MAX = 30.0
+POLL_SECONDS = 0.05
+
+
+class Cluster:
+    """A context manager: it starts an etcd and the nodes, and ends whatever still runs."""
+
+    def __init__(
+        self,
+        directory: Path,
+        nodes: int = 3,
+        *,
+        etcd_members: int = 1,
+        settings: Mapping[str, object] = NO_SETTINGS,
+        node_settings: Mapping[int, Mapping[str, object]] | None = None,
+    ) -> None:
+        self._directory = directory
+        self.etcd = Etcd(directory / "etcd", etcd_members)
+        self.nodes = {
+            number: self._new_node(number, {**settings, **(node_settings or {}).get(number, {})})
+            for number in range(1, nodes + 1)
+        }
+
+    def _new_node(self, number: int, settings: Mapping[str, object]) -> Node:
+        node = Node(
+            self._directory / f"node-{number}",
+            {
+                "cluster.name": NAME,
+                "store.address": self.etcd.address,
+                "node.id": number,
+                "node.host": f"host-{number}",
+                "topic.min.insync.replicas": 2,
+                **settings,
+            },
+        )
+        node.peer = "127.0.0.1:0"
+        return node
+
+    def add_node(self, number: int, settings: Mapping[str, object] = NO_SETTINGS) -> Node:
+        """A new one, started."""
+        self.nodes[number] = self._new_node(number, settings)
+        return self.nodes[number].start()
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(node.kafka for node in self.nodes.values())
+
+    @property
+    def running(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.running]
+
+    def described(self) -> dict[str, Any]:
+        """What any node that serves says about the cluster."""
+        node = self.running[0]
+        with urllib.request.urlopen(f"http://{node.admin}/cluster", timeout=5) as answer:
+            told: dict[str, Any] = json.load(answer)
+            return told
+
+    def until(self, holds: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
+        """Wait until the cluster's description is as wanted."""
+        deadline = time.monotonic() + SETTLE_SECONDS_MAX
+        told: dict[str, Any] = {}
+        while time.monotonic() < deadline:
+            try:
+                told = self.described()
+                if holds(told):
+                    return told
+            except OSError:
+                pass
+            time.sleep(POLL_SECONDS)
+        raise AssertionError(f"not within {SETTLE_SECONDS_MAX:.0f} s: {what}; last {told}")
+
+    def until_settled(self) -> None:
+        """Every partition has a leader and all of its copies in sync."""
+        nodes = len(self.running)
+        self.until(
+            lambda told: (
+                len([each for each in told["nodes"] if each["alive"]]) == nodes
+                and not told["partitions"]["leaderless"]
+                and not told["partitions"]["under_replicated"]
+            ),
+            "all copies in sync",
+        )
+
+    def check_logs(self) -> None:
+        for node in self.nodes.values():
+            node.check_log()
+
+    def __enter__(self) -> "Cluster":
+        with ExitStack() as stack:
+            stack.callback(self._kill)
+            self.etcd.__enter__()
+            for node in self.nodes.values():
+                node.spawn()
+            for node in self.nodes.values():
+                node.until_ready()
+            stack.pop_all()
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            for node in self.running:
+                node.__exit__(kind, error, trace)
+            if error is None:
+                self.check_logs()
+        finally:
+            self._kill()
+
+    def _kill(self) -> None:
+        for node in self.nodes.values():
+            node.kill()
+        self.etcd.__exit__()
