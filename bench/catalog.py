@@ -6,6 +6,8 @@ from bench.rows import Row
 from bench.stand import Stand
 from bench.workloads import (
     backlog,
+    cluster_fail_over,
+    cluster_speed,
     consume,
     durability,
     latency,
@@ -32,6 +34,11 @@ GROUPS: dict[str, Callable[[Stand], Iterator[Row]]] = {
     "queues/flat/queues": queues_flat.idle_queues,
     "queues/memory": queues_memory.run,
     "queues/fifo": queues_fifo.run,
+    "cluster/speed": cluster_speed.throughput,
+    "cluster/latency": cluster_speed.latency,
+    "cluster/fail-over": cluster_fail_over.leader_killed,
+    "cluster/fail-over-etcd": cluster_fail_over.both_killed,
+    "cluster/controller": cluster_fail_over.controller_killed,
 }
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.cluster_goals import CLUSTER_GOALS
 from bench.goal import Goal
 from bench.queue_goals import QUEUE_GOALS
 from bench.rows import Row
 from bench.topic_goals import TOPIC_GOALS
 
-GOALS: Sequence[Goal] = (*TOPIC_GOALS, *QUEUE_GOALS)
+GOALS: Sequence[Goal] = (*TOPIC_GOALS, *QUEUE_GOALS, *CLUSTER_GOALS)
 OTHERS_CORES_MAX = 0.25
 """Above this, other processes decide what a clock shows."""
 

@@ -15,15 +15,22 @@ class Refused(Exception):
 
 
 def create_topic(
-    address: tuple[str, int], name: str, *, partitions: int, configs: Mapping[str, str]
+    address: tuple[str, int],
+    name: str,
+    *,
+    partitions: int,
+    configs: Mapping[str, str],
+    replicas: int = 1,
 ) -> None:
-    body = create_topics_body(name, partitions=partitions, configs=configs)
+    body = create_topics_body(name, partitions=partitions, configs=configs, replicas=replicas)
     _check("CreateTopics", name, _call(address, _CREATE_TOPICS, body))
 
 
-def create_topics_body(name: str, *, partitions: int, configs: Mapping[str, str]) -> bytes:
-    """One topic with one replica, placed by the broker."""
-    body = pack(">i", 1) + string(name) + pack(">ihi", partitions, 1, 0)
+def create_topics_body(
+    name: str, *, partitions: int, configs: Mapping[str, str], replicas: int = 1
+) -> bytes:
+    """One topic, placed by the broker."""
+    body = pack(">i", 1) + string(name) + pack(">ihi", partitions, replicas, 0)
     body += pack(">i", len(configs))
     body += b"".join(string(key) + string(value) for key, value in configs.items())
     return body + pack(">ib", int(TIMEOUT_SECONDS * 1000), 0)

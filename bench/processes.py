@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 READY_SECONDS_MAX = 120.0
 STOP_SECONDS_MAX = 20.0
@@ -112,6 +113,15 @@ def start(
     door: str = "kafka",
 ) -> Server:
     """Waits for the ready file, a JSON object in which `door` has the address to talk to."""
+    server, ready = start_and_wait(name, argv, ready_file=ready_file, log_path=log_path)
+    server.address = ready[door]
+    return server
+
+
+def start_and_wait(
+    name: str, argv: Sequence[str | Path], *, ready_file: Path, log_path: Path
+) -> tuple[Server, dict[str, Any]]:
+    """The server, and what its ready file says."""
     ready_file.unlink(missing_ok=True)
     began = time.monotonic()
     server = spawn(name, argv, log_path=log_path)
@@ -126,8 +136,7 @@ def start(
         server.stop()
         raise
     server.ready_seconds = time.monotonic() - began
-    server.address = ready[door]
-    return server
+    return server, ready
 
 
 def free_port() -> int:
@@ -151,7 +160,7 @@ def wait_for_port(server: Server, port: int) -> None:
     server.address = f"127.0.0.1:{port}"
 
 
-def _read_ready(path: Path) -> dict[str, str] | None:
+def _read_ready(path: Path) -> dict[str, Any] | None:
     try:
         ready = json.loads(path.read_text())
     except (FileNotFoundError, json.JSONDecodeError):

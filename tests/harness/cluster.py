@@ -1,6 +1,7 @@
 """Several nodes and an etcd on this machine, as their users have them: real processes."""
 
 import json
+import random
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -58,6 +59,11 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         return ",".join(node.kafka for node in self.nodes.values())
+
+    @property
+    def sqs(self) -> str:
+        """The SQS door of any node that runs: each answers every request."""
+        return random.choice(self.running).sqs
 
     @property
     def running(self) -> list[Node]:

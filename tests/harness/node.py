@@ -139,6 +139,9 @@ class Node:
         """SIGSTOP: it does nothing from now on; a kill still works."""
         os.kill(self.pid, signal.SIGSTOP)
 
+    def thaw(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
     def restart(self) -> "Node":
         """Start again, after a stop or a kill, where it was."""
         if self.running:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
+from tests.harness.cluster import Cluster
 from tests.harness.node import Node
 from tests.harness.queue_clients import Consumer, Producer, Worker
 from tests.harness.queue_ledger import Delivery, QueueLedger
@@ -24,7 +25,7 @@ LOCKED_MESSAGES = 5
 class Load:
     """The queue, its clients, and what they were told."""
 
-    def __init__(self, node: Node, name: str) -> None:
+    def __init__(self, node: Node | Cluster, name: str) -> None:
         self.fifo = name.endswith(".fifo")
         self.ledger = QueueLedger(fifo=self.fifo)
         self._address = lambda: node.sqs

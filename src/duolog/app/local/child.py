@@ -32,7 +32,7 @@ class Child:
                 stdout=log,
                 stderr=log,
                 # An interrupt from the terminal is for whoever supervises.
-                start_new_session=True,
+                process_group=0,
             )
 
     async def ended(self) -> int:

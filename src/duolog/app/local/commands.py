@@ -6,28 +6,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from duolog.app.data_directory import StartRefused
-from duolog.app.local.layout import CLUSTER_NAME, Layout, LocalNode
+from duolog.app.local.layout import CLUSTER_NAME, EtcdMember, Layout, LocalNode
 
 _IN_SYNC_MIN = 2
 
 
-def etcd_command(layout: Layout, directory: Path) -> list[str]:
+def etcd_command(layout: Layout, member: EtcdMember, directory: Path) -> list[str]:
     program = shutil.which("etcd")
     if program is None:
         raise StartRefused(
             "etcd is not installed, and a cluster keeps its metadata in it."
             " Run: sudo apt-get install -y etcd-server"
         )
-    client, peer = f"http://{layout.etcd_client}", f"http://{layout.etcd_peer}"
+    client, peer = f"http://{member.client}", f"http://{member.peer}"
+    members = ",".join(f"{each.name}=http://{each.peer}" for each in layout.etcd)
     return [
         program,
-        *("--name", CLUSTER_NAME),
-        *("--data-dir", str(directory / "etcd")),
+        *("--name", member.name),
+        *("--data-dir", str(directory / f"etcd-{member.name}")),
         *("--listen-client-urls", client),
         *("--advertise-client-urls", client),
         *("--listen-peer-urls", peer),
         *("--initial-advertise-peer-urls", peer),
-        *("--initial-cluster", f"{CLUSTER_NAME}={peer}"),
+        *("--initial-cluster", members),
         *("--heartbeat-interval", "50"),
         *("--election-timeout", "300"),
         *("--auto-compaction-mode", "periodic"),
@@ -42,7 +43,7 @@ def node_command(
     command = [
         *(sys.executable, "-m", "duolog", "serve"),
         *("--cluster", CLUSTER_NAME),
-        *("--store", f"etcd://{layout.etcd_client}"),
+        *("--store", layout.store),
         *("--node-id", str(node.id)),
         *("--data", str(directory / node.data_name)),
         *("--kafka", node.kafka),

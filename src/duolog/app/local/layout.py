@@ -1,7 +1,7 @@
 """Where the parts of a local cluster are: their directories, and the ports that they keep."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,10 +13,13 @@ HOST = "127.0.0.1"
 CLUSTER_NAME = "local"
 LAYOUT_NAME = "cluster.json"
 NODES_MAX = 9
+ETCD_MEMBERS_MAX = 5
 
-_FIRST_PORTS = {"kafka": 9092, "sqs": 9324, "admin": 9325, "peer": 9326}
+_FIRST_PORTS = (9092, 9324, 9325, 9326)
+"""Of the first node: Kafka, SQS, admin, peer."""
+_FIRST_ETCD_PORTS = (12379, 12380)
+"""Not the usual ones: an etcd of this machine's own may have those."""
 _PORTS_APART = 10
-_ETCD_PORTS = (12379, 12380)
 
 
 class LocalNode(msgspec.Struct, frozen=True):
@@ -31,16 +34,26 @@ class LocalNode(msgspec.Struct, frozen=True):
         return f"node-{self.id}"
 
 
+class EtcdMember(msgspec.Struct, frozen=True):
+    name: str
+    client: str
+    peer: str
+
+
 class Layout(msgspec.Struct, frozen=True):
     nodes: tuple[LocalNode, ...]
-    etcd_client: str
-    etcd_peer: str
+    etcd: tuple[EtcdMember, ...]
+
+    @property
+    def store(self) -> str:
+        """As settings have it."""
+        return "etcd://" + ",".join(member.client for member in self.etcd)
 
     def node(self, number: int) -> LocalNode | None:
         return next((each for each in self.nodes if each.id == number), None)
 
 
-def open_layout(directory: Path, nodes: int, *, free_ports: bool) -> Layout:
+def open_layout(directory: Path, nodes: int, etcd_members: int, *, free_ports: bool) -> Layout:
     """The layout that the directory has, or a new one. Raises StartRefused."""
     file = directory / LAYOUT_NAME
     try:
@@ -48,7 +61,8 @@ def open_layout(directory: Path, nodes: int, *, free_ports: bool) -> Layout:
         if file.exists():
             layout = msgspec.json.decode(file.read_bytes(), type=Layout)
         else:
-            layout = _new_layout(nodes, _free_ports() if free_ports else _usual_ports())
+            addresses = _free_addresses() if free_ports else _usual_addresses()
+            layout = _new_layout(nodes, etcd_members, addresses)
             file.write_bytes(msgspec.json.encode(layout))
     except OSError as error:
         raise StartRefused(
@@ -59,49 +73,40 @@ def open_layout(directory: Path, nodes: int, *, free_ports: bool) -> Layout:
         raise StartRefused(
             f"{file} is damaged: {error}. Restore it, or choose an empty directory with --data."
         ) from error
-    if len(layout.nodes) != nodes:
+    if (len(layout.nodes), len(layout.etcd)) != (nodes, etcd_members):
         raise StartRefused(
-            f"The cluster in {directory} has {len(layout.nodes)} nodes, not {nodes}."
-            f" Run it with --nodes {len(layout.nodes)}, or choose an empty directory with --data."
+            f"The cluster in {directory} has {len(layout.nodes)} nodes and {len(layout.etcd)}"
+            " members of etcd. Run it with as many, or choose an empty directory with --data."
         )
     return layout
 
 
-Ports = Callable[[int], tuple[int, int, int, int]]
-"""Of a node by its number; number 0 is etcd, which has two."""
-
-
-def _new_layout(nodes: int, ports: Ports) -> Layout:
-    etcd = ports(0)
-    made = (
-        LocalNode(number, *(f"{HOST}:{port}" for port in ports(number)))
-        for number in range(1, nodes + 1)
+def _new_layout(nodes: int, etcd_members: int, addresses: Iterator[list[str]]) -> Layout:
+    """`addresses` gives those of one node after the other, then two of each member of etcd."""
+    made = tuple(LocalNode(number, *next(addresses)) for number in range(1, nodes + 1))
+    for _ in range(nodes, NODES_MAX):
+        next(addresses)
+    members = (
+        EtcdMember(f"{CLUSTER_NAME}-{number}", *next(addresses)[:2])
+        for number in range(1, etcd_members + 1)
     )
-    return Layout(tuple(made), f"{HOST}:{etcd[0]}", f"{HOST}:{etcd[1]}")
+    return Layout(made, tuple(members))
 
 
-def _usual_ports() -> Ports:
-    def ports(number: int) -> tuple[int, int, int, int]:
-        if number == 0:
-            return (*_ETCD_PORTS, 0, 0)
-        apart = _PORTS_APART * (number - 1)
-        kafka, sqs, admin, peer = (first + apart for first in _FIRST_PORTS.values())
-        return kafka, sqs, admin, peer
-
-    return ports
+def _usual_addresses() -> Iterator[list[str]]:
+    for number in range(NODES_MAX):
+        yield [f"{HOST}:{first + number * _PORTS_APART}" for first in _FIRST_PORTS]
+    for number in range(ETCD_MEMBERS_MAX):
+        yield [f"{HOST}:{first + number * _PORTS_APART}" for first in _FIRST_ETCD_PORTS]
 
 
-def _free_ports() -> Ports:
-    """Ports that nobody uses now. All are held until all are known, so that they differ."""
+def _free_addresses() -> Iterator[list[str]]:
+    """Addresses that nobody uses now. All are held until all are known, so that they differ."""
+    each = len(_FIRST_PORTS)
     with ExitStack() as held:
         found = []
-        for _ in range(4 * (NODES_MAX + 1)):
+        for _ in range(each * (NODES_MAX + ETCD_MEMBERS_MAX)):
             probe = held.enter_context(socket.socket())
             probe.bind((HOST, 0))
-            found.append(probe.getsockname()[1])
-    return lambda number: (
-        found[4 * number],
-        found[4 * number + 1],
-        found[4 * number + 2],
-        found[4 * number + 3],
-    )
+            found.append(f"{HOST}:{probe.getsockname()[1]}")
+    return iter([found[first : first + each] for first in range(0, len(found), each)])

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from duolog.app.ready_file import ready_file
 
 START_SECONDS_MAX = 60.0
 _POLL_SECONDS = 0.05
+_CONNECT_SECONDS_MAX = 0.2
 
 Tell = Callable[[str], None]
 
@@ -29,7 +31,14 @@ class Supervisor:
         self._directory = directory
         self._layout = layout
         self._tell = tell
-        self._etcd = Child("etcd", etcd_command(layout, directory), directory / "etcd.log")
+        self._etcd = {
+            member: Child(
+                f"etcd {member.name}",
+                etcd_command(layout, member, directory),
+                directory / f"etcd-{member.name}.log",
+            )
+            for member in layout.etcd
+        }
         self._ready_files = {
             node.id: directory / f"{node.data_name}.ready.json" for node in layout.nodes
         }
@@ -52,9 +61,11 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopped.set)
         async with AsyncExitStack() as cleanup:
-            cleanup.push_async_callback(self._etcd.stop)
-            await self._etcd.start()
-            await self._until(self._etcd_serves, self._etcd)
+            for child in self._etcd.values():
+                cleanup.push_async_callback(child.stop)
+                await child.start()
+            for member, child in self._etcd.items():
+                await self._until(partial(_accepts, member.client), child)
             cleanup.push_async_callback(self._stop_nodes)
             for node in self._layout.nodes:
                 await self._start(node)
@@ -79,7 +90,7 @@ class Supervisor:
                 }
                 for node in self._layout.nodes
             ],
-            "etcd": [self._layout.etcd_client],
+            "etcd": [member.client for member in self._layout.etcd],
         }
 
     async def obey(self, order: Order) -> Outcome:
@@ -141,13 +152,6 @@ class Supervisor:
                 )
             await asyncio.sleep(_POLL_SECONDS)
 
-    def _etcd_serves(self) -> bool:
-        """Its log says so before it accepts; connecting is what proves it."""
-        host, _, port = self._layout.etcd_client.rpartition(":")
-        with suppress(OSError), socket.create_connection((host, int(port)), 0.2):
-            return True
-        return False
-
     async def _stop_nodes(self) -> None:
         self._stopped.set()
         async with asyncio.TaskGroup() as stopping:
@@ -176,3 +180,10 @@ def run_local_cluster(
             asyncio.run(Supervisor(directory, layout, settings, tell).run(ready))
         finally:
             lock.unlock()
+
+
+def _accepts(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with suppress(OSError), socket.create_connection((host, int(port)), _CONNECT_SECONDS_MAX):
+        return True
+    return False

@@ -21,6 +21,9 @@ _DATA = Path("./duolog-cluster")
 @app.command()
 def up(
     nodes: Annotated[int, typer.Option(min=1, max=9, help="How many nodes.")] = 3,
+    etcd_members: Annotated[
+        int, typer.Option(min=1, max=5, help="How many members its etcd has.")
+    ] = 1,
     data: DataOption = _DATA,
     ready_file: Annotated[
         Path | None,
@@ -34,7 +37,9 @@ def up(
     """Run an etcd and some nodes on this machine, until told to stop."""
     from duolog.cli.clusters import local
 
-    local.up(nodes, data, ready_file, free_ports=free_ports, settings=assignments or ())
+    local.up(
+        nodes, etcd_members, data, ready_file, free_ports=free_ports, settings=assignments or ()
+    )
 
 
 @app.command()

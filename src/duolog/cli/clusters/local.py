@@ -14,11 +14,17 @@ from duolog.cli.output import tell
 
 
 def up(
-    nodes: int, data: Path, ready_file: Path | None, *, free_ports: bool, settings: Sequence[str]
+    nodes: int,
+    etcd_members: int,
+    data: Path,
+    ready_file: Path | None,
+    *,
+    free_ports: bool,
+    settings: Sequence[str],
 ) -> None:
     directory = data.absolute()
     try:
-        layout = open_layout(directory, nodes, free_ports=free_ports)
+        layout = open_layout(directory, nodes, etcd_members, free_ports=free_ports)
         tell(f"starting an etcd and {nodes} nodes in {data}")
         run_local_cluster(directory, layout, ready_file, settings, tell, _greet)
     except StartRefused as refusal:

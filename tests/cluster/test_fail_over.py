@@ -1,0 +1,77 @@
+"""Any one node can go: nothing that was acknowledged is lost, and clients go on by themselves."""
+
+import time
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from tests.harness.cluster import Cluster
+from tests.harness.load import NumberedLoad
+from tests.harness.numbered import check_numbered_through
+from tests.harness.queue_load import Load, under_load, wait_for_progress
+
+PARTITIONS = 6
+OUTAGE_SECONDS_MAX = 15.0
+
+
+def create_topic(cluster: Cluster, name: str, partitions: int = PARTITIONS) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic(name, partitions, replication_factor=3)])[name].result(20)
+
+
+def test_every_node_can_be_killed_under_load(cluster: Cluster) -> None:
+    create_topic(cluster, "numbers")
+    with NumberedLoad(cluster.bootstrap, "numbers", PARTITIONS) as load:
+        for node in cluster.nodes.values():
+            load.wait_for_progress(OUTAGE_SECONDS_MAX, records=200)
+            node.kill()
+            load.wait_for_progress(OUTAGE_SECONDS_MAX, records=500)
+            node.restart()
+            cluster.until_settled()
+        load.finish()
+    check_numbered_through(cluster.bootstrap, "numbers", load.acknowledged)
+    assert min(load.acknowledged) > 0
+
+
+def test_a_frozen_leader_is_replaced_and_does_not_answer_when_it_wakes(cluster: Cluster) -> None:
+    create_topic(cluster, "numbers")
+    frozen = cluster.nodes[2]
+    with NumberedLoad(cluster.bootstrap, "numbers", PARTITIONS) as load:
+        load.wait_for_progress(OUTAGE_SECONDS_MAX, records=200)
+        frozen.freeze()
+        load.wait_for_progress(OUTAGE_SECONDS_MAX, records=500)
+        time.sleep(1)
+        frozen.thaw()
+        load.wait_for_progress(OUTAGE_SECONDS_MAX, records=500)
+        load.finish()
+    cluster.until_settled()
+    check_numbered_through(cluster.bootstrap, "numbers", load.acknowledged)
+
+
+@pytest.mark.parametrize("name", ["orders", "orders.fifo"])
+def test_a_queue_goes_on_through_any_node_when_another_is_killed(
+    cluster: Cluster, name: str
+) -> None:
+    load = Load(cluster, name)
+    with under_load(load):
+        for node in cluster.nodes.values():
+            wait_for_progress([load])
+            node.kill()
+            wait_for_progress([load])
+            node.restart()
+            cluster.until_settled()
+    load.finish()
+
+
+def test_a_cluster_that_was_killed_as_a_whole_has_everything(cluster: Cluster) -> None:
+    create_topic(cluster, "numbers")
+    with NumberedLoad(cluster.bootstrap, "numbers", PARTITIONS) as load:
+        load.wait_for_progress(OUTAGE_SECONDS_MAX, records=500)
+        for node in cluster.nodes.values():
+            node.kill()
+        for node in cluster.nodes.values():
+            node.spawn()
+        for node in cluster.nodes.values():
+            node.until_ready()
+        load.wait_for_progress(30, records=500)
+        load.finish()
+    check_numbered_through(cluster.bootstrap, "numbers", load.acknowledged)
