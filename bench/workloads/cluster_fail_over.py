@@ -121,8 +121,7 @@ def _one(cluster: LocalCluster, prober: Prober, victim: int, *, kill_etcd: bool)
     led = _led_by(cluster, victim)
     if kill_etcd:
         cluster.kill_etcd_leader()
-    began = time.monotonic()
-    cluster.kill_node(victim)
+    began = cluster.kill_node(victim)
     prober.mark(began)
     deadline = began + RESUME_SECONDS_MAX
     while not led <= prober.resumed.keys() and time.monotonic() < deadline:
