@@ -10,19 +10,26 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 
 # Programs that some tests run beside the Python packages of the `dev` extra.
-TEST_DEBIAN_PACKAGES := e2fsprogs kcat strace
+TEST_DEBIAN_PACKAGES := e2fsprogs etcd-server iproute2 kcat nftables strace
 # The load generators are C, and one of them drives librdkafka.
 BENCH_DEBIAN_PACKAGES := gcc libc6-dev librdkafka-dev
 
 FAST_TESTS := tests/unit tests/style tests/conformance
 
-.PHONY: help run test check fast lint bench constraints clean
+.PHONY: help run cluster sim test check fast lint bench constraints clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: $(STAMPS)/run  ## serve in the foreground; ARGS="--data DIR" and the like are passed on
 	@exec $(BIN)/duolog serve --set log.format=text $(ARGS)
+
+cluster: $(STAMPS)/run  ## run an etcd and three nodes on this machine; ARGS are passed on
+	@command -v etcd >/dev/null || .ci/debian etcd-server
+	@exec $(BIN)/duolog cluster up $(ARGS)
+
+sim: $(STAMPS)/run  ## simulate clusters that are hurt in every way: SEEDS=50, on all cores
+	@exec $(BIN)/python -m duolog.sim --seeds $(or $(SEEDS),50) $(ARGS)
 
 test: $(STAMPS)/dev $(STAMPS)/test-programs  ## all tests; ARGS are passed to pytest
 	$(BIN)/pytest $(ARGS)

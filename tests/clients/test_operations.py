@@ -31,16 +31,16 @@ def produce(address: str, topic: str, value: bytes, count: int) -> None:
     assert producer.flush(SECONDS_MAX) == 0
 
 
-def test_metrics_tell_what_was_produced_fetched_and_refused(node: Node, topic: str) -> None:
-    before = scrape(node)
-    produce(node.kafka, topic, b"x" * 1000, 100)
-    consumer = Consumer({"bootstrap.servers": node.kafka, "group.id": f"group-of-{topic}"})
+def test_metrics_tell_what_was_produced_fetched_and_refused(lone_node: Node, topic: str) -> None:
+    before = scrape(lone_node)
+    produce(lone_node.kafka, topic, b"x" * 1000, 100)
+    consumer = Consumer({"bootstrap.servers": lone_node.kafka, "group.id": f"group-of-{topic}"})
     consumer.assign([TopicPartition(topic, 0, 0)])
     assert len(consumer.consume(100, SECONDS_MAX)) == 100
     consumer.close()
-    admin = AdminClient({"bootstrap.servers": node.kafka})
+    admin = AdminClient({"bootstrap.servers": lone_node.kafka})
     assert admin.delete_topics(["never-made"])["never-made"].exception(SECONDS_MAX) is not None
-    after = scrape(node)
+    after = scrape(lone_node)
 
     def grown(name: str) -> float:
         return after[name] - before[name]
@@ -53,26 +53,26 @@ def test_metrics_tell_what_was_produced_fetched_and_refused(node: Node, topic: s
     assert after["duolog_fsync_duration_seconds_count"] > 0
 
 
-def test_a_groups_lag_is_what_it_has_not_committed(node: Node, topic: str, group: str) -> None:
-    produce(node.kafka, topic, b"x", 10)
-    consumer = Consumer({"bootstrap.servers": node.kafka, "group.id": group})
+def test_a_groups_lag_is_what_it_has_not_committed(lone_node: Node, topic: str, group: str) -> None:
+    produce(lone_node.kafka, topic, b"x", 10)
+    consumer = Consumer({"bootstrap.servers": lone_node.kafka, "group.id": group})
     consumer.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
     consumer.close()
-    lag = scrape(node, f"/metrics/detailed?group={group}")
+    lag = scrape(lone_node, f"/metrics/detailed?group={group}")
     labels = f'group="{group}",partition="0",topic="{topic}"'
     assert lag == {f"duolog_consumer_group_lag{{{labels}}}": 6}
 
 
-def test_a_deleted_topic_leaves_no_open_files(node: Node, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": node.kafka})
+def test_a_deleted_topic_leaves_no_open_files(lone_node: Node, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": lone_node.kafka})
 
     def open_files() -> int:
-        return len(os.listdir(f"/proc/{node.pid}/fd"))
+        return len(os.listdir(f"/proc/{lone_node.pid}/fd"))
 
     before = open_files()
     for _ in range(5):
         admin.create_topics([NewTopic(topic, 8)])[topic].result(SECONDS_MAX)
-        produce(node.kafka, topic, b"x", 100)
+        produce(lone_node.kafka, topic, b"x", 100)
         admin.delete_topics([topic])[topic].result(SECONDS_MAX)
     deadline = time.monotonic() + SECONDS_MAX
     while open_files() > before + 8 and time.monotonic() < deadline:

@@ -3,7 +3,6 @@
 import time
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 from tests.harness.cluster import Cluster
 from tests.harness.load import NumberedLoad
 from tests.harness.numbered import check_numbered_through
@@ -13,13 +12,8 @@ PARTITIONS = 6
 OUTAGE_SECONDS_MAX = 15.0
 
 
-def create_topic(cluster: Cluster, name: str, partitions: int = PARTITIONS) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic(name, partitions, replication_factor=3)])[name].result(20)
-
-
 def test_every_node_can_be_killed_under_load(cluster: Cluster) -> None:
-    create_topic(cluster, "numbers")
+    cluster.create_topic("numbers", PARTITIONS)
     with NumberedLoad(cluster.bootstrap, "numbers", PARTITIONS) as load:
         for node in cluster.nodes.values():
             load.wait_for_progress(OUTAGE_SECONDS_MAX, records=200)
@@ -33,7 +27,7 @@ def test_every_node_can_be_killed_under_load(cluster: Cluster) -> None:
 
 
 def test_a_frozen_leader_is_replaced_and_does_not_answer_when_it_wakes(cluster: Cluster) -> None:
-    create_topic(cluster, "numbers")
+    cluster.create_topic("numbers", PARTITIONS)
     frozen = cluster.nodes[2]
     with NumberedLoad(cluster.bootstrap, "numbers", PARTITIONS) as load:
         load.wait_for_progress(OUTAGE_SECONDS_MAX, records=200)
@@ -63,7 +57,7 @@ def test_a_queue_goes_on_through_any_node_when_another_is_killed(
 
 
 def test_a_cluster_that_was_killed_as_a_whole_has_everything(cluster: Cluster) -> None:
-    create_topic(cluster, "numbers")
+    cluster.create_topic("numbers", PARTITIONS)
     with NumberedLoad(cluster.bootstrap, "numbers", PARTITIONS) as load:
         load.wait_for_progress(OUTAGE_SECONDS_MAX, records=500)
         for node in cluster.nodes.values():

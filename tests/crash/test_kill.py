@@ -112,6 +112,8 @@ def committed(address: str, group: str, topic: str) -> tuple[int, str]:
 def test_a_committed_offset_never_goes_back(node: Node, chance: random.Random) -> None:
     with Wire(node.kafka) as wire:
         assert wire.create_topic("read") == 0
+        # As every client does first; the topic of committed offsets is made by it.
+        wire.call(ApiKey.FIND_COORDINATOR, 3, {"key": "readers", "key_type": 0})
     reached = 0
     for _ in range(ROUNDS_OF_COMMITS):
         committer = Committer(node.kafka, "readers", "read", reached)

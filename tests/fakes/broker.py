@@ -43,6 +43,7 @@ async def start_broker(
     )
     groups = GroupSettings()
     broker.groups = GroupCoordinator(clock, TopicOffsetStore(broker, groups), groups)
+    broker.leadership.append(broker.groups)
     await broker.start()
     await broker.groups.start(broker.catalog.topics)
     return broker

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import count
 
 from duolog.broker.groups.coordinator import GroupCoordinator
-from duolog.broker.groups.offset_store import KeyValue, StoredRecord
+from duolog.broker.groups.offset_store import KeyValue, StoredRecord, Tenure
 from duolog.core.groups.settings import GroupSettings
-from duolog.model.errors import StorageFailed
+from duolog.model.errors import NotLeader, StorageFailed
 
 WALL_MS = 1_700_000_000_000
 
@@ -30,9 +30,14 @@ class SetClock:
 class MemoryOffsetStore:
     def __init__(self, partitions: int = 4) -> None:
         self.partitions = partitions
+        self.exists = True
+        self.is_replicated = False
+        self.epochs: dict[int, int] = {}
+        """Of the partitions' leaders, where it is not the first."""
         self.appends: list[tuple[int, tuple[KeyValue, ...]]] = []
         """What is durable, append by append."""
         self.fails = False
+        self.loses_answers = False
         self._open = asyncio.Event()
         self._open.set()
 
@@ -43,16 +48,32 @@ class MemoryOffsetStore:
     def release(self) -> None:
         self._open.set()
 
-    async def load(self) -> AsyncIterator[StoredRecord]:
+    def leads(self, tenure: Tenure) -> bool:
+        return self.epochs.get(tenure.partition, 0) == tenure.epoch
+
+    async def create(self) -> None:
+        self.exists = True
+
+    async def load(self, tenure: Tenure) -> AsyncIterator[StoredRecord]:
+        await self._open.wait()
+        self._check(tenure)
         for partition, records in list(self.appends):
-            for key, value in records:
+            for key, value in records if partition == tenure.partition else ():
                 yield StoredRecord(partition, key, value, 0)
 
-    async def append(self, partition: int, records: Sequence[KeyValue]) -> None:
+    async def append(self, tenure: Tenure, records: Sequence[KeyValue]) -> None:
+        self._check(tenure)
         await self._open.wait()
+        self._check(tenure)
         if self.fails:
             raise StorageFailed("the disk is broken")
-        self.appends.append((partition, tuple(records)))
+        self.appends.append((tenure.partition, tuple(records)))
+        if self.loses_answers:
+            raise NotLeader("whether it is there is not known")
+
+    def _check(self, tenure: Tenure) -> None:
+        if not self.leads(tenure):
+            raise NotLeader("another epoch has begun")
 
 
 def numbered_ids() -> Callable[[], uuid.UUID]:
@@ -63,7 +84,11 @@ def numbered_ids() -> Callable[[], uuid.UUID]:
 def new_coordinator(
     store: MemoryOffsetStore, clock: SetClock, settings: GroupSettings | None = None
 ) -> GroupCoordinator:
-    return GroupCoordinator(clock, store, settings or GroupSettings(), new_id=numbered_ids())
+    """One that leads every partition of the store."""
+    coordinator = GroupCoordinator(clock, store, settings or GroupSettings(), new_id=numbered_ids())
+    for partition in range(store.partitions):
+        coordinator.begin(Tenure(partition, store.epochs.get(partition, 0)))
+    return coordinator
 
 
 async def pass_ms(coordinator: GroupCoordinator, clock: SetClock, duration_ms: int) -> None:

@@ -13,6 +13,7 @@ from duolog.broker.queues.catalog import QueueEntry
 from duolog.broker.queues.move_tasks import MoveTask
 from duolog.broker.queues.queue import Counts
 from duolog.broker.queues.receiving import Received
+from duolog.broker.queues.routing.requests import Level
 from duolog.broker.queues.sending import Sent
 from duolog.config.queue import changed_attributes, parse_queue_config
 from duolog.core.queues.message import Message, Outgoing
@@ -257,6 +258,9 @@ class FakeQueues:
 
     async def edit_policy(self, name: str, edit: Callable[[str], str]) -> None:
         await self.set_attributes(name, {"Policy": edit(self.get(name).config.policy)})
+
+    async def level(self, name: str) -> Level:
+        return Level(*self.get(name).counts(), None, 0)
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         matching = sorted(name for name in self.queues if name.startswith(prefix))

@@ -3,17 +3,19 @@
 import json
 import random
 import time
-import urllib.request
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka.admin import AdminClient, NewTopic
 from tests.harness.etcd import Etcd
+from tests.harness.machine import THIS_MACHINE, Machine
 from tests.harness.node import NO_SETTINGS, Node
 
 NAME = "tested"
 SETTLE_SECONDS_MAX = 30.0
+CREATE_SECONDS_MAX = 30.0
 POLL_SECONDS = 0.05
 
 
@@ -28,9 +30,15 @@ class Cluster:
         etcd_members: int = 1,
         settings: Mapping[str, object] = NO_SETTINGS,
         node_settings: Mapping[int, Mapping[str, object]] | None = None,
+        etcd: Etcd | None = None,
+        machines: Mapping[int, Machine] | None = None,
+        disks: Mapping[int, Path] | None = None,
     ) -> None:
+        """`disks`: where a node's data are, unless in its directory."""
         self._directory = directory
-        self.etcd = Etcd(directory / "etcd", etcd_members)
+        self._machines = machines or {}
+        self._disks = disks or {}
+        self.etcd = etcd or Etcd(directory / "etcd", etcd_members)
         self.nodes = {
             number: self._new_node(number, {**settings, **(node_settings or {}).get(number, {})})
             for number in range(1, nodes + 1)
@@ -47,8 +55,10 @@ class Cluster:
                 "topic.min.insync.replicas": 2,
                 **settings,
             },
+            data=self._disks[number] / "data" if number in self._disks else None,
+            machine=self._machines.get(number, THIS_MACHINE),
         )
-        node.peer = "127.0.0.1:0"
+        node.peer = f"{node.machine.host}:0"
         return node
 
     def add_node(self, number: int, settings: Mapping[str, object] = NO_SETTINGS) -> Node:
@@ -62,8 +72,13 @@ class Cluster:
 
     @property
     def sqs(self) -> str:
-        """The SQS door of any node that runs: each answers every request."""
-        return random.choice(self.running).sqs
+        """The SQS door of any node that runs: each answers every request. Where none does, one
+        that refuses connections."""
+        return random.choice(self.running or list(self.nodes.values())).sqs
+
+    @property
+    def credentials(self) -> str | None:
+        return next(iter(self.nodes.values())).credentials
 
     @property
     def running(self) -> list[Node]:
@@ -71,10 +86,21 @@ class Cluster:
 
     def described(self) -> dict[str, Any]:
         """What any node that serves says about the cluster."""
-        node = self.running[0]
-        with urllib.request.urlopen(f"http://{node.admin}/cluster", timeout=5) as answer:
-            told: dict[str, Any] = json.load(answer)
-            return told
+        told: dict[str, Any] = json.loads(self.running[0].asked("/cluster"))
+        return told
+
+    def admin(self) -> AdminClient:
+        """Of all nodes. It must be kept until its answers are there."""
+        return AdminClient({"bootstrap.servers": self.bootstrap})
+
+    def create_topic(self, name: str, partitions: int, copies: int = 3) -> None:
+        admin = self.admin()
+        new = NewTopic(name, partitions, replication_factor=copies)
+        admin.create_topics([new])[name].result(CREATE_SECONDS_MAX)
+
+    def drain(self, number: int) -> None:
+        """Ask for a node to be emptied."""
+        self.running[0].asked(f"/cluster/nodes/{number}/drain", b'{"draining": true}')
 
     def until(self, holds: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
         """Wait until the cluster's description is as wanted."""

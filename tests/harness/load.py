@@ -37,6 +37,9 @@ class NumberedLoad:
         """Per partition, how many records were acknowledged; they are so in order."""
         self._sent = [0] * partitions
         self.failures: list[str] = []
+        self.longest_pause_seconds = 0.0
+        """Without any acknowledgement."""
+        self._last_acknowledged: float | None = None
         self._stopping = Event()
         self._producer = Producer(
             {
@@ -94,6 +97,13 @@ class NumberedLoad:
             self.failures.append(f"{record.key()!r} was acknowledged out of order")
         else:
             self.acknowledged[partition] += 1
+            self._note_pause(time.monotonic())
+
+    def _note_pause(self, now: float) -> None:
+        if self._last_acknowledged is not None:
+            pause = now - self._last_acknowledged
+            self.longest_pause_seconds = max(pause, self.longest_pause_seconds)
+        self._last_acknowledged = now
 
     def wait_for_progress(self, seconds_max: float = 10.0, records: int = 1) -> None:
         """Until more was acknowledged than now."""

@@ -11,6 +11,8 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.harness.machine import THIS_MACHINE, Machine
+
 READY_SECONDS_MAX = 20.0
 STOP_SECONDS_MAX = 10.0
 POLL_SECONDS = 0.005
@@ -33,11 +35,14 @@ class Node:
         *,
         data: Path | None = None,
         wrapper: Sequence[str] = (),
+        machine: Machine = THIS_MACHINE,
     ) -> None:
         self.directory = directory
         self.data = data or directory / "data"
-        self.kafka = "127.0.0.1:0"
-        self.sqs = "127.0.0.1:0"
+        self.machine = machine
+        self.kafka = f"{machine.host}:0"
+        self.sqs = f"{machine.host}:0"
+        # Only programs on its machine are told everything there.
         self.admin = "127.0.0.1:0"
         self.peer: str | None = None
         """Where other nodes connect; None for a node alone."""
@@ -65,6 +70,12 @@ class Node:
         return int((self.data / "lock").read_text())
 
     @property
+    def credentials(self) -> str | None:
+        """What SQS clients sign with, as KEY:SECRET; None where they need not."""
+        given = self.settings.get("sqs.credentials")
+        return None if given is None else str(given)
+
+    @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
@@ -84,7 +95,7 @@ class Node:
             command += ["--set", f"{name}={value}"]
         # The variables that steer these tests are no settings of a node, which refuses them.
         environ = {key: value for key, value in os.environ.items() if "DUOLOG_" not in key}
-        with self.log_file.open("wb") as log:
+        with self.log_file.open("wb") as log, self.machine.entered():
             self._process = subprocess.Popen(
                 command, stdout=subprocess.DEVNULL, stderr=log, env=environ
             )
@@ -154,11 +165,17 @@ class Node:
 
     def metric(self, name: str) -> float:
         """One unlabelled number of /metrics."""
-        with urllib.request.urlopen(f"http://{self.admin}/metrics", timeout=5) as answer:
-            for line in answer.read().decode().splitlines():
-                if line.startswith(f"{name} "):
-                    return float(line.split()[-1])
+        for line in self.asked("/metrics").decode().splitlines():
+            if line.startswith(f"{name} "):
+                return float(line.split()[-1])
         raise AssertionError(f"/metrics has no {name}")
+
+    def asked(self, path: str, body: bytes | None = None) -> bytes:
+        """What the admin API answers; a body is posted."""
+        url = f"http://{self.admin}{path}"
+        with self.machine.entered(), urllib.request.urlopen(url, body, timeout=5) as answer:
+            body: bytes = answer.read()
+            return body
 
     def partition_directory(self, topic: str, partition: int = 0) -> Path:
         return self.data / f"{topic}-{partition}"

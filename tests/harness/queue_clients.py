@@ -20,14 +20,26 @@ HELD_MAX = 20
 """Messages that a consumer keeps for an hour."""
 STALE_RECEIPT = "InvalidParameterValue"
 NOT_IN_FLIGHT = "MessageNotInflight"
+UNAVAILABLE = "ServiceUnavailable"
+"""How error codes begin; those of a whole request may end in Exception."""
+UNAVAILABLE_STATUS = 503
+
+
+class Unavailable(ConnectionError):
+    """The node could not do it now, or does not know whether it was done."""
+
+
+def is_unknown(failed: dict[str, Any]) -> bool:
+    """Whether that entry of a batch was done after all nobody can say."""
+    return bool(failed["Code"].startswith(UNAVAILABLE))
 
 
 class Worker(Thread, ABC):
     """Does one thing again and again over a connection of its own."""
 
-    def __init__(self, address: Callable[[], str], url: str, ledger: QueueLedger) -> None:
+    def __init__(self, connect: Callable[[], SqsLine], url: str, ledger: QueueLedger) -> None:
         super().__init__(daemon=True)
-        self._address = address
+        self._connect = connect
         self.url = url
         self.ledger = ledger
         self.chance = random.Random(f"{url} {self.name}")
@@ -40,8 +52,7 @@ class Worker(Thread, ABC):
                 try:
                     self.work()
                 except OSError:
-                    self._disconnect()
-                    time.sleep(RECONNECT_SECONDS)
+                    self._reconnect()
         except Exception as error:
             self.ledger.failures.append(f"{type(self).__name__}: {error!r}")
             raise
@@ -54,8 +65,18 @@ class Worker(Thread, ABC):
 
     def call(self, action: str, **parameters: Any) -> dict[str, Any]:
         if self._wire is None:
-            self._wire = SqsLine(self._address())
-        return self._wire.call(action, QueueUrl=self.url, **parameters)
+            self._wire = self._connect()
+        try:
+            return self._wire.call(action, QueueUrl=self.url, **parameters)
+        except Refused as refusal:
+            if refusal.status == UNAVAILABLE_STATUS:
+                raise Unavailable(str(refusal)) from None
+            raise
+
+    def _reconnect(self) -> None:
+        """Later, and perhaps to another node."""
+        self._disconnect()
+        time.sleep(RECONNECT_SECONDS)
 
     def _disconnect(self) -> None:
         if self._wire is not None:
@@ -75,14 +96,14 @@ class Producer(Worker):
 
     def __init__(
         self,
-        address: Callable[[], str],
+        connect: Callable[[], SqsLine],
         url: str,
         ledger: QueueLedger,
         groups: Sequence[str],
         *,
         fifo: bool,
     ) -> None:
-        super().__init__(address, url, ledger)
+        super().__init__(connect, url, ledger)
         self._fifo = fifo
         self._next = dict.fromkeys(groups, 0)
 
@@ -100,7 +121,11 @@ class Producer(Worker):
         else:
             entries = [{"Id": f"{each}", **self._message(group, each)} for each in numbers]
             answer = self.call("SendMessageBatch", Entries=entries)
-            assert not answer.get("Failed"), answer
+            if answer.get("Failed"):
+                assert all(is_unknown(each) for each in answer["Failed"]), answer
+                for each in answer.get("Successful", ()):
+                    self.ledger.sent(group, int(each["Id"]), each["MessageId"])
+                raise Unavailable(f"{len(answer['Failed'])} of {len(numbers)} may not be sent")
             sent = sorted(answer["Successful"], key=lambda each: int(each["Id"]))
         for number, each in zip(numbers, sent, strict=True):
             self.ledger.sent(group, number, each["MessageId"])
@@ -119,14 +144,14 @@ class Consumer(Worker):
 
     def __init__(
         self,
-        address: Callable[[], str],
+        connect: Callable[[], SqsLine],
         url: str,
         ledger: QueueLedger,
         *,
         visibility: int,
         keeps: Callable[[Delivery], bool],
     ) -> None:
-        super().__init__(address, url, ledger)
+        super().__init__(connect, url, ledger)
         self._visibility = visibility
         self._keeps = keeps
         self.kept: dict[Delivery, bool] = {}
@@ -196,7 +221,7 @@ class Consumer(Worker):
                 VisibilityTimeout=seconds,
             )
         except Refused as refusal:
-            if refusal.code not in (STALE_RECEIPT, NOT_IN_FLIGHT):
+            if not refusal.code.startswith((STALE_RECEIPT, NOT_IN_FLIGHT)):
                 raise
             return False
         self.ledger.hidden(delivery, begun, seconds)
@@ -207,19 +232,33 @@ class Consumer(Worker):
         try:
             self.call("DeleteMessage", ReceiptHandle=delivery.receipt)
         except Refused as refusal:
-            if refusal.code != STALE_RECEIPT:
+            if not refusal.code.startswith(STALE_RECEIPT):
                 raise
             self.ledger.refused(delivery)
         else:
             self.ledger.deleted(delivery)
 
+    def release(self, delivery: Delivery) -> bool:
+        """Make it visible now; whether it was held until then, as far as that is known."""
+        try:
+            return self.hide(delivery, 0)
+        except OSError:
+            self._reconnect()
+            self.hide(delivery, 0)
+            return True
+
     def drain(self, seconds_max: float) -> None:
         """Take over: receive and delete until the queue has no message left."""
         deadline = time.monotonic() + seconds_max
-        while any(self.counts()):
-            assert time.monotonic() < deadline, f"the queue still has {self.counts()}"
-            for delivery in self.receive(wait=1):
-                self.delete(delivery)
+        left = [1]
+        while any(left):
+            assert time.monotonic() < deadline, f"the queue still has {left}"
+            try:
+                for delivery in self.receive(wait=1):
+                    self.delete(delivery)
+                left = self.counts()
+            except OSError:
+                self._reconnect()
 
     def counts(self) -> list[int]:
         names = [f"ApproximateNumberOfMessages{each}" for each in ("", "NotVisible", "Delayed")]
@@ -239,5 +278,7 @@ class Consumer(Worker):
         for each in answer.get("Successful", ()):
             self.ledger.deleted(deliveries[int(each["Id"])])
         for each in answer.get("Failed", ()):
+            if is_unknown(each):
+                continue
             assert each["Code"] == STALE_RECEIPT, each
             self.ledger.refused(deliveries[int(each["Id"])])

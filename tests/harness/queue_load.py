@@ -28,14 +28,14 @@ class Load:
     def __init__(self, node: Node | Cluster, name: str) -> None:
         self.fifo = name.endswith(".fifo")
         self.ledger = QueueLedger(fifo=self.fifo)
-        self._address = lambda: node.sqs
+        self._connect = lambda: SqsLine(node.sqs, node.credentials)
         attributes = {"FifoQueue": "true"} if self.fifo else {}
-        with SqsLine(node.sqs) as wire:
+        with self._connect() as wire:
             self.url = wire.call("CreateQueue", QueueName=name, Attributes=attributes)["QueueUrl"]
             if self.fifo:
                 self._lock_a_group(wire)
         self.producers = [
-            Producer(self._address, self.url, self.ledger, groups, fifo=self.fifo)
+            Producer(self._connect, self.url, self.ledger, groups, fifo=self.fifo)
             for groups in (("a", "b", "c"), ("d", "e", "f"))
         ]
         self.consumers = [self._consumer() for _ in range(CONSUMERS)]
@@ -53,7 +53,7 @@ class Load:
 
     def _consumer(self) -> Consumer:
         return Consumer(
-            self._address,
+            self._connect,
             self.url,
             self.ledger,
             visibility=VISIBILITY_IN_GROUPS if self.fifo else VISIBILITY,
@@ -79,7 +79,7 @@ class Load:
             consumer.kept.items() for consumer in self.consumers
         ):
             # The receipts are as old as the first rounds.
-            assert last.hide(delivery, 0) or not is_certain, f"{delivery} is not held any more"
+            assert last.release(delivery) or not is_certain, f"{delivery} is not held any more"
         last.drain(DRAIN_SECONDS_MAX)
         self.ledger.check_drained()
 
@@ -96,10 +96,10 @@ def under_load(*loads: Load) -> Iterator[None]:
             worker.stop()
 
 
-def wait_for_progress(loads: Sequence[Load]) -> None:
+def wait_for_progress(loads: Sequence[Load], seconds_max: float = PROGRESS_SECONDS_MAX) -> None:
     """Until each queue has taken in and handed out messages."""
     wanted = [(load, load.ledger.sent_count, load.ledger.received_count) for load in loads]
-    deadline = time.monotonic() + PROGRESS_SECONDS_MAX
+    deadline = time.monotonic() + seconds_max
     for load, sent, received in wanted:
         while load.ledger.sent_count == sent or load.ledger.received_count == received:
             load.ledger.check()

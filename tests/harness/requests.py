@@ -129,9 +129,21 @@ REQUESTS: dict[ApiKey, dict[str, Any]] = {
         "validate_only": True,
     },
     ApiKey.DELETE_GROUPS: {"groups_names": [GROUP]},
+    ApiKey.ELECT_LEADERS: {
+        "election_type": 0,
+        "topic_partitions": [{"topic": TOPIC, "partitions": [0]}],
+        "timeout": 1_000,
+    },
     ApiKey.INCREMENTAL_ALTER_CONFIGS: {
         "resources": [{**_RESOURCE, "configs": [{**_CONFIG, "config_operation": 0}]}],
         "validate_only": False,
+    },
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: {
+        "timeout": 1_000,
+        "allow_replication_factor_change": True,
+        "topics": [
+            {"name": TOPIC, "partitions": [{"partition_index": 0, "replicas": None}]},
+        ],
     },
     ApiKey.LIST_PARTITION_REASSIGNMENTS: {
         "timeout": 1_000,

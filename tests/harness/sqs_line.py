@@ -4,7 +4,12 @@ import json
 import socket
 from typing import Any
 
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
 ANSWER_SECONDS_MAX = 30.0
+REGION = "us-east-1"
 _END = b"\r\n\r\n"
 
 
@@ -12,14 +17,19 @@ class Refused(AssertionError):
     """The node answered with an error."""
 
     def __init__(self, status: int, answer: dict[str, Any]) -> None:
+        self.status = status
         self.code = str(answer.get("__type", "")).rpartition("#")[2]
         super().__init__(f"{status} {self.code}: {answer.get('message')}")
 
 
 class SqsLine:
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, credentials: str | None = None) -> None:
+        """`credentials`: KEY:SECRET to sign with; a node on this machine asks for none."""
         host, _, port = address.rpartition(":")
-        self._host = address.encode()
+        self._address = address
+        self._signer: SigV4Auth | None = None
+        if credentials is not None:
+            self._signer = SigV4Auth(Credentials(*credentials.split(":", 1)), "sqs", REGION)
         self._socket = socket.create_connection((host, int(port)), ANSWER_SECONDS_MAX)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
@@ -27,11 +37,18 @@ class SqsLine:
     def call(self, action: str, **parameters: Any) -> dict[str, Any]:
         """The answer. OSError when the connection ends before it has come."""
         body = json.dumps(parameters).encode()
-        self._socket.sendall(
-            b"POST / HTTP/1.1\r\nHost: %b\r\nContent-Type: application/x-amz-json-1.0\r\n"
-            b"X-Amz-Target: AmazonSQS.%b\r\nContent-Length: %d\r\n\r\n%b"
-            % (self._host, action.encode(), len(body), body)
-        )
+        headers = {
+            "Host": self._address,
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Target": f"AmazonSQS.{action}",
+            "Content-Length": str(len(body)),
+        }
+        if self._signer is not None:
+            request = AWSRequest("POST", f"http://{self._address}/", headers, body)
+            self._signer.add_auth(request)
+            headers = dict(request.headers.items())
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self._socket.sendall(f"POST / HTTP/1.1\r\n{head}\r\n".encode() + body)
         status, text = self._read_answer()
         answer = json.loads(text) if text else {}
         if status != 200:

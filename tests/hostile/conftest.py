@@ -38,6 +38,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
             assert wire.create_topic("compacted", configs={"cleanup.policy": "compact"}) == 0
             # The topic of committed offsets is made when it is first needed: now.
             assert wire.create_topic(TOPIC) == 0
+            wire.call(ApiKey.FIND_COORDINATOR, 3, REQUESTS[ApiKey.FIND_COORDINATOR])
             wire.call(ApiKey.OFFSET_COMMIT, 7, REQUESTS[ApiKey.OFFSET_COMMIT])
         yield node
 

@@ -1,1 +1,1 @@
-"""The real outside world behind the ports: disk, sockets, HTTP, clock, SQLite."""
+"""The real outside world behind the ports: disk, sockets, HTTP, clock, SQLite, etcd."""

@@ -189,18 +189,19 @@ class HttpConnection(asyncio.Protocol):
             response = self._pool.handler(item)
         except Exception as failure:
             response = self._failed(failure)
-        if isinstance(response, Deferred) and response.response is not None:
-            response = response.response
-        if isinstance(response, Response):
-            return self._encode(response, keep_alive, item.method)
-        self._waiting_request = (item, keep_alive)
         if isinstance(response, Deferred):
-            self._waiting = response
-            response.hand_to(self._take)
-        else:
+            if response.response is None:
+                self._waiting_request = (item, keep_alive)
+                self._waiting = response
+                response.hand_to(self._take)
+                return None
+            response = response.response
+        elif not isinstance(response, Response):
+            self._waiting_request = (item, keep_alive)
             task = self._waiting = self._loop.create_task(response)
             task.add_done_callback(self._take_result)
-        return None
+            return None
+        return self._encode(response, keep_alive, item.method)
 
     def _take_result(self, task: asyncio.Task[Response]) -> None:
         if task.cancelled():

@@ -29,10 +29,6 @@ def encode(
         lines += b"Connection: close\r\n"
     if status in _BODILESS:
         return b"%b%b%b\r\n" % (_STATUS_LINES[status], date_header, lines)
-    return b"%b%b%bContent-Length: %d\r\n\r\n%b" % (
-        _STATUS_LINES[status],
-        date_header,
-        lines,
-        len(body),
-        b"" if is_head else body,
-    )
+    length = b"Content-Length: %d\r\n\r\n" % len(body)
+    # Joined, and not formatted: a body is copied once, whatever its size.
+    return b"".join((_STATUS_LINES[status], date_header, lines, length, b"" if is_head else body))

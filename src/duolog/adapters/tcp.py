@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from duolog.observe.logs import get_logger
-from duolog.ports.transport import Chunk, FileRange, Session, Transport
+from duolog.ports.network import NewSession
+from duolog.ports.transport import Chunk, FileRange, Session
 
 ACCEPTS_PER_EVENT_MAX = 64
 ACCEPT_PAUSE_SECONDS = 1.0
@@ -23,6 +24,17 @@ SENDFILE_BYTES_MAX = 1 << 30
 LISTEN_BACKLOG = 1024
 
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+NewTransport = Callable[
+    [
+        asyncio.AbstractEventLoop,
+        socket.socket,
+        tuple[str, int],
+        Callable[["TcpTransport"], None],
+    ],
+    "TcpTransport",
+]
+"""TcpTransport itself, or what encrypts on top of it (tls.py)."""
 
 log = get_logger("tcp")
 
@@ -63,13 +75,18 @@ class TcpTransport:
         self._reading = False
         self._closing = False
 
-    def start(self, session: Session) -> None:
-        self._session = session
+    def begin(self, new_session: NewSession) -> None:
+        """The connection can be used: give it a session and start to read."""
+        self._session = new_session(self)
         self.resume_reading()
 
     @property
     def peer(self) -> str:
         return self._peer
+
+    @property
+    def identity(self) -> str | None:
+        return None
 
     @property
     def host(self) -> str:
@@ -223,12 +240,14 @@ class TcpListener:
     def __init__(
         self,
         listening: socket.socket,
-        new_session: Callable[[Transport], Session],
+        new_session: NewSession,
         *,
         connections_max: int,
+        new_transport: NewTransport = TcpTransport,
     ) -> None:
         self._socket = listening
         self._new_session = new_session
+        self._new_transport = new_transport
         self._connections_max = connections_max
         self._connections: set[TcpTransport] = set()
         self._loop = asyncio.get_running_loop()
@@ -263,9 +282,16 @@ class TcpListener:
                 continue
             connected.setblocking(False)
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            transport = TcpTransport(self._loop, connected, peer[:2], self._connections.discard)
+            try:
+                transport = self._new_transport(
+                    self._loop, connected, peer[:2], self._connections.discard
+                )
+            except OSError:
+                # Reset before it could be used; nobody is there to be told.
+                connected.close()
+                continue
             self._connections.add(transport)
-            transport.start(self._new_session(transport))
+            transport.begin(self._new_session)
 
     def _accept_again(self) -> None:
         self._resume = None
@@ -286,9 +312,10 @@ class TcpListener:
 def listen_tcp(
     host: str,
     port: int,
-    new_session: Callable[[Transport], Session],
+    new_session: NewSession,
     *,
     connections_max: int,
+    new_transport: NewTransport = TcpTransport,
 ) -> TcpListener:
     """Bind and start accepting on the running loop. OSError when the address is taken."""
     family, kind, protocol, _, address = socket.getaddrinfo(
@@ -300,7 +327,9 @@ def listen_tcp(
         listening.setblocking(False)
         listening.bind(address)
         listening.listen(LISTEN_BACKLOG)
-        return TcpListener(listening, new_session, connections_max=connections_max)
+        return TcpListener(
+            listening, new_session, connections_max=connections_max, new_transport=new_transport
+        )
     except OSError:
         listening.close()
         raise

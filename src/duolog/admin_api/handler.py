@@ -4,6 +4,8 @@ from collections.abc import Coroutine
 from typing import Any
 
 from duolog.admin_api.answers import READING, error_answer, wrong_method
+from duolog.admin_api.cluster import PREFIX as CLUSTER
+from duolog.admin_api.cluster import ClusterPages
 from duolog.admin_api.health import HealthPages
 from duolog.admin_api.metrics import MetricsPages
 from duolog.admin_api.queues import PREFIX as QUEUES
@@ -28,10 +30,15 @@ class AdminApi:
             "/metrics/detailed": metrics_pages.detailed,
         }
         self._queues: QueuePages | None = None
+        self._cluster: ClusterPages | None = None
 
     def attach(self, queues: Queues) -> None:
         """The queues are open."""
         self._queues = QueuePages(queues)
+
+    def attach_cluster(self, pages: ClusterPages) -> None:
+        """The node has joined a cluster."""
+        self._cluster = pages
 
     def __call__(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
         page = self._pages.get(request.path)
@@ -39,13 +46,21 @@ class AdminApi:
             if request.method not in ("GET", "HEAD"):
                 return wrong_method(READING)
             return page(request)
-        if request.path == QUEUES or request.path.startswith(QUEUES + "/"):
+        if _is_below(request.path, QUEUES) or _is_below(request.path, CLUSTER):
             # Nothing here is signed, and what is asked for may be the messages themselves.
             served = why_not_local(request.peer, request.headers)
             if served is not None:
-                return error_answer(403, f"where it is about queues, this node serves {served}")
+                return error_answer(403, f"beside health and metrics, this node serves {served}")
             if self._queues is None:
                 return error_answer(503, "the node is starting")
-            return self._queues.answer(request)
-        known = ", ".join([*self._pages, QUEUES])
+            if _is_below(request.path, QUEUES):
+                return self._queues.answer(request)
+            if self._cluster is None:
+                return error_answer(404, "this node is alone, or has not joined its cluster yet")
+            return self._cluster.answer(request)
+        known = ", ".join([*self._pages, QUEUES, CLUSTER])
         return error_answer(404, f"there is nothing here; try one of {known}")
+
+
+def _is_below(path: str, prefix: str) -> bool:
+    return path == prefix or path.startswith(prefix + "/")

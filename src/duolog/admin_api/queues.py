@@ -13,10 +13,11 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from duolog.admin_api.answers import READING, error_answer, json_answer, wrong_method
-from duolog.broker.queues import peeking
+from duolog.broker.queues.catalog import QueueEntry
 from duolog.broker.queues.peeking import Peeked
-from duolog.broker.queues.queue import Queue
+from duolog.broker.queues.queue import Counts
 from duolog.broker.queues.queues import Queues
+from duolog.broker.queues.routing.requests import Level
 from duolog.config.queue import attribute_texts
 from duolog.core.queues.message import BINARY
 from duolog.model.errors import Refusal
@@ -53,14 +54,15 @@ class QueuePages:
         try:
             match request.method, parts:
                 case (("GET" | "HEAD"), []):
-                    return self._all()
+                    return _answered(self._all())
                 case (("GET" | "HEAD"), [name]):
-                    return json_answer(200, self._described(self._queues.get(name)))
+                    return _answered(self._described(self._queues.local(name).entry))
                 case (("GET" | "HEAD"), [name, "messages"]):
-                    return self._messages(self._queues.get(name), request.query)
+                    self._queues.local(name)
+                    return _answered(self._messages(name, request.query))
                 case "POST", [name, "replay"]:
-                    self._queues.get(name)
-                    return self._replay(name, request.body)
+                    self._queues.local(name)
+                    return _answered(self._replay(name, request.body))
                 case _, ([] | [_] | [_, "messages"]):
                     return wrong_method(READING)
                 case _, [_, "replay"]:
@@ -69,40 +71,51 @@ class QueuePages:
             return _refused(refusal)
         return error_answer(404, "there is nothing here")
 
-    def _all(self) -> Response:
-        queues = sorted(self._queues.all(), key=lambda queue: queue.entry.name)
-        return json_answer(200, {"queues": [_summary(queue) for queue in queues]})
+    async def _all(self) -> Response:
+        entries = sorted((queue.entry for queue in self._queues.all()), key=lambda each: each.name)
+        summaries = [
+            self._summary(entry, await self._queues.level(entry.name)) for entry in entries
+        ]
+        return json_answer(200, {"queues": summaries})
 
-    def _described(self, queue: Queue) -> dict[str, Any]:
+    async def _described(self, entry: QueueEntry) -> Response:
         now_ms = self._queues.clock.now_ms()
-        oldest_ms = queue.oldest_sent_ms()
-        return {
-            **_summary(queue),
-            "attributes": attribute_texts(queue.config),
-            "tags": dict(queue.entry.tags),
-            "topic": queue.topic_name,
-            "topic_records": sum(
-                partition.data.high_watermark - partition.data.log.start_offset
-                for partition in queue.partitions
-            ),
-            "created_ms": queue.entry.created_ms,
+        level = await self._queues.level(entry.name)
+        oldest_ms = level.oldest_sent_ms
+        described = {
+            **self._summary(entry, level),
+            "attributes": attribute_texts(entry.config),
+            "tags": dict(entry.tags),
+            "topic": entry.config.source_topic or entry.name,
+            "topic_records": level.records,
+            "created_ms": entry.created_ms,
             "oldest_message_age_seconds": (
                 None if oldest_ms is None else max(0.0, (now_ms - oldest_ms) / 1000)
             ),
         }
+        return json_answer(200, described)
 
-    def _messages(self, queue: Queue, query: str) -> Response:
+    def _summary(self, entry: QueueEntry, level: Level) -> dict[str, Any]:
+        topic = self._queues.broker.catalog.topics.get(entry.config.source_topic or entry.name)
+        return {
+            "name": entry.name,
+            "kind": "fifo" if entry.config.fifo else "standard",
+            "counts": {name: getattr(level, name) for name in Counts._fields},
+            "partitions": 0 if topic is None else topic.partitions,
+        }
+
+    async def _messages(self, name: str, query: str) -> Response:
         asked = dict(parse_qsl(query, keep_blank_values=True))
         unknown = asked.keys() - {"state", "partition", "from", "limit", "id"}
         if unknown:
             raise InvalidParameterValue(f"'{min(unknown)}' is not known here")
         if "id" in asked:
-            return _message_by_id(queue, asked["id"])
+            return await self._message_by_id(name, asked["id"])
         limit = _number(asked, "limit", LIMIT_DEFAULT)
         if not 1 <= limit <= LIMIT_MAX:
             raise InvalidParameterValue(f"'limit' is from 1 to {LIMIT_MAX}, not {limit}")
-        page = peeking.look(
-            queue,
+        page = await self._queues.look(
+            name,
             partition=_number(asked, "partition", 0),
             from_offset=_number(asked, "from", 0),
             limit=limit,
@@ -112,35 +125,29 @@ class QueuePages:
             200, {"messages": [_message(each) for each in page.messages], "next": page.next_offset}
         )
 
+    async def _message_by_id(self, name: str, message_id: str) -> Response:
+        if not message_id:
+            raise InvalidParameterValue("'id' is empty")
+        found = await self._queues.find_message(name, message_id)
+        if found is None:
+            what = f"no message has the id '{message_id}'"
+            return error_answer(404, what, code="MessageDoesNotExist")
+        return json_answer(200, {"messages": [_message(found)], "next": None})
+
     async def _replay(self, name: str, body: bytes) -> Response:
         try:
             wanted = msgspec.json.decode(body, type=_Replay)
-            return json_answer(
-                200, {"messages": await self._queues.replay(name, wanted.from_ms, wanted.to_ms)}
-            )
         except msgspec.MsgspecError as error:
             return error_answer(400, f"this needs from_ms and to_ms: {error}")
-        except Refusal as refusal:
-            return _refused(refusal)
+        replayed = await self._queues.replay(name, wanted.from_ms, wanted.to_ms)
+        return json_answer(200, {"messages": replayed})
 
 
-def _summary(queue: Queue) -> dict[str, Any]:
-    return {
-        "name": queue.entry.name,
-        "kind": "fifo" if queue.config.fifo else "standard",
-        "counts": queue.counts()._asdict(),
-        "partitions": len(queue.partitions),
-    }
-
-
-def _message_by_id(queue: Queue, message_id: str) -> Response:
-    if not message_id:
-        raise InvalidParameterValue("'id' is empty")
-    found = peeking.find(queue, message_id)
-    if found is None:
-        what = f"no message has the id '{message_id}'"
-        return error_answer(404, what, code="MessageDoesNotExist")
-    return json_answer(200, {"messages": [_message(found)], "next": None})
+async def _answered(answer: Coroutine[Any, Any, Response]) -> Response:
+    try:
+        return await answer
+    except Refusal as refusal:
+        return _refused(refusal)
 
 
 def _message(peeked: Peeked) -> dict[str, Any]:

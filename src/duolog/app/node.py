@@ -1,4 +1,4 @@
-"""One node, from settings to a served address and back."""
+"""One node as a process: from settings to served addresses and back."""
 
 import asyncio
 import gc
@@ -6,6 +6,7 @@ import random
 import resource
 import secrets
 import signal
+import socket
 import uuid
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
@@ -19,43 +20,36 @@ from duolog.adapters.disk import LocalDisk
 from duolog.adapters.http import HttpServer, serve_http
 from duolog.adapters.http_client import HttpPoster
 from duolog.adapters.http_pool import HttpLimits
-from duolog.adapters.sqlite import SqliteStore
 from duolog.adapters.tcp import TcpListener, listen_tcp
+from duolog.admin_api.cluster import ClusterPages
 from duolog.admin_api.handler import AdminApi
-from duolog.app.data_directory import DataDirectory, StartRefused
+from duolog.app.assembly import DRAIN_SECONDS_MAX, Node, open_node
+from duolog.app.data_directory import DataDirectory, Identity, StartRefused
 from duolog.app.gauges import register_gauges
+from duolog.app.listening import cannot_listen
+from duolog.app.peer_doors import listen_to_peers, peer_network
 from duolog.app.queue_gauges import register_queue_gauges
 from duolog.app.ready_file import ready_file
-from duolog.broker.broker import Broker
-from duolog.broker.catalog import Catalog
+from duolog.app.stores import check_directory, open_store, unusable_metadata
+from duolog.app.world import World
 from duolog.broker.catalog_entries import TOPICS_PREFIX
 from duolog.broker.cluster_id import establish_cluster_id
-from duolog.broker.groups.coordinator import GroupCoordinator
-from duolog.broker.groups.offset_store import TopicOffsetStore
-from duolog.broker.housekeeping import Housekeeping
-from duolog.broker.producer_ids import ProducerIds
-from duolog.broker.queues.catalog import QueueCatalog
-from duolog.broker.queues.queues import Queues
-from duolog.broker.queues.receipt_key import establish_receipt_key
+from duolog.broker.membership.membership import NodeIdTaken
 from duolog.broker.storage import DataMissing
 from duolog.config.address import Address
 from duolog.config.settings import Settings
-from duolog.core.groups.settings import GroupSettings
 from duolog.kafka_api.door import KafkaDoor
+from duolog.model.cluster import Registration
 from duolog.observe.health import Health
 from duolog.observe.logs import configure_logs, get_logger
 from duolog.observe.loop_lag import LoopLagProbe
 from duolog.observe.metrics import Metrics
-from duolog.ports.clock import Clock
 from duolog.ports.http import Handler
 from duolog.ports.metastore import StoreUnavailable
-from duolog.sqs_api.door import SqsDoor
 from duolog.wire.kafka.schema import preload
 
 __all__ = ["StartRefused", "run"]
 
-METADATA_NAME = "metadata.sqlite"
-DRAIN_SECONDS_MAX = 5.0
 SESSION_ID_MAX = 0x7FFF_FFFF
 
 PARTITIONS_SHARE = 0.75
@@ -83,7 +77,10 @@ def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
 
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                return runner.run(_serve(settings, directory, ready))
+                code = runner.run(_serve(settings, directory, ready))
+            if code == 0:
+                directory.note_clean_stop()
+            return code
         finally:
             directory.unlock()
 
@@ -97,119 +94,86 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         admin_api = AdminApi(health, metrics)
         admin = await _serve_http("admin.listen", settings, admin_api)
         cleanup.push_async_callback(admin.close, 1.0)
-
-        broker, queues = await _start_broker(settings, directory, metrics, health, stopped, cleanup)
-        door = KafkaDoor(broker, metrics, lambda: random.randint(1, SESSION_ID_MAX))
-        listener = _listen(settings, door)
-        cleanup.callback(listener.abort_connections)
-        broker.advertised = _advertised(settings, listener)
-        cleanup.push_async_callback(door.drain, DRAIN_SECONDS_MAX)
-        cleanup.push_async_callback(broker.groups.stop)
-        cleanup.callback(listener.stop_accepting)
-        door.start()
-
-        sqs = await _serve_http(
-            "sqs.listen", settings, _sqs_door(settings, queues, broker.clock, metrics)
-        )
-        cleanup.push_async_callback(sqs.close, 1.0)
-        admin_api.attach(queues)
-
-        housekeeping = Housekeeping(broker)
-        housekeeping.thinning = queues.thinnable
-        register_gauges(metrics, broker, housekeeping, listener)
-        register_queue_gauges(metrics, queues)
-        duties = asyncio.create_task(housekeeping.run())
-        for task in (duties, broker.catalog.follower.task, queues.catalog.follower.task):
-            assert task is not None
-            task.add_done_callback(partial(_stop_on_failure, stopped))
-        cleanup.callback(duties.cancel)
-        probe = LoopLagProbe(metrics.loop_lag)
-        probe.start()
-        cleanup.callback(probe.stop)
+        stopped_cleanly = directory.take_clean_stop()
+        node, identity = await _open(settings, directory, metrics, health, stopped, cleanup)
+        addresses = await _open_doors(node, settings, cleanup)
+        addresses["admin"] = str(Address(*admin.address))
+        admin_api.attach(node.queues)
+        if node.cluster is not None:
+            registration = _registration(
+                settings, identity, addresses, node, stopped_cleanly=stopped_cleanly
+            )
+            await _join(node, registration)
+            broker = node.broker
+            admin_api.attach_cluster(
+                ClusterPages(
+                    broker.cluster_id,
+                    node.cluster.view,
+                    broker.catalog,
+                    node.world.store,
+                    broker.requests,
+                )
+            )
+        _see_to_duties(node, stopped, cleanup)
 
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         health.set("start", True)
-        addresses = {
-            "kafka": str(Address(*listener.address)),
-            "sqs": str(Address(*sqs.address)),
-            "admin": str(Address(*admin.address)),
-        }
-        log.info("serving", **addresses, partitions=broker.partition_count)
+        log.info("serving", **addresses, partitions=node.broker.partition_count)
         on_ready(addresses)
-        await broker.disk.offload(preload, lengthy=True)
+        await node.world.disk.offload(preload, lengthy=True)
         code = await stopped
         health.set("start", False, "the node is stopping")
         log.info("stopping")
     return code
 
 
-async def _start_broker(
+async def _open(
     settings: Settings,
     directory: DataDirectory,
     metrics: Metrics,
     health: Health,
     stopped: asyncio.Future[int],
     cleanup: AsyncExitStack,
-) -> tuple[Broker, Queues]:
-    clock = SystemClock()
-    disk = LocalDisk(str(directory.path))
-    cleanup.callback(disk.close)
-    try:
-        store = await SqliteStore.open(str(directory.path / METADATA_NAME), clock)
-        cleanup.push_async_callback(store.close)
-        cluster_id = await establish_cluster_id(store, uuid.uuid4)
-    except StoreUnavailable as error:
-        raise _unusable_metadata(directory, error) from error
-    node_id = settings.integer("node.id")
-    holds_topics = bool((await store.range(TOPICS_PREFIX)).entries)
-    directory.claim(cluster_id, node_id, holds_topics=holds_topics, new_id=uuid.uuid4)
+) -> tuple[Node, Identity]:
+    """Everything that is stored."""
 
     def storage_failed(error: Exception) -> None:
         health.set("storage", False, f"the disk failed: {error}")
         if not stopped.done():
             stopped.set_result(1)
 
-    store.on_failure = storage_failed
-
-    broker = Broker(
-        disk=disk,
-        clock=clock,
-        settings=settings,
-        catalog=Catalog(
-            store, node_id, new_id=uuid.uuid4, topic_defaults=settings.topic_defaults()
-        ),
-        producer_ids=ProducerIds(store),
-        metrics=metrics,
-        node_id=node_id,
-        cluster_id=cluster_id,
-        on_storage_failure=storage_failed,
-        partitions_max=_partitions_max(),
-    )
-    group_settings = _group_settings(settings)
-    broker.groups = GroupCoordinator(
-        clock, TopicOffsetStore(broker, group_settings), group_settings
-    )
+    clock = SystemClock()
+    disk = LocalDisk(str(directory.path))
+    cleanup.callback(disk.close)
     poster = HttpPoster()
     cleanup.callback(poster.close)
-    queues = Queues(
-        broker,
-        store,
-        QueueCatalog(
-            store,
-            new_id=uuid.uuid4,
-            region=settings.text("sqs.region"),
-            account=settings.text("sqs.account.id"),
-            hold_ms=settings.integer("sqs.deleted.queue.seconds") * 1000,
-        ),
-        poster,
-        receipt_key=await establish_receipt_key(store, secrets.token_bytes),
-    )
     try:
-        await broker.start()
+        store = await open_store(settings, directory, clock, storage_failed)
+        cleanup.push_async_callback(store.close)
+        cluster_id = await establish_cluster_id(store, uuid.uuid4)
+        is_alone = not settings.text("cluster.name")
+        holds_topics = is_alone and bool((await store.range(TOPICS_PREFIX)).entries)
+        identity = directory.claim(
+            cluster_id, settings.integer("node.id"), holds_topics=holds_topics, new_id=uuid.uuid4
+        )
+        await check_directory(store, settings, identity)
+        world = World(
+            clock=clock,
+            disk=disk,
+            store=store,
+            poster=poster,
+            peer_network=peer_network(settings),
+            new_id=uuid.uuid4,
+            new_token=secrets.token_bytes,
+            new_session_id=lambda: random.randint(1, SESSION_ID_MAX),
+        )
+        node = await open_node(
+            world, settings, metrics, cluster_id, storage_failed, _partitions_max(), cleanup
+        )
     except StoreUnavailable as error:
-        raise _unusable_metadata(directory, error) from error
+        raise unusable_metadata(settings, directory, error) from error
     except DataMissing as error:
         raise StartRefused(
             f"The data directory is incomplete: {error}."
@@ -220,31 +184,75 @@ async def _start_broker(
             f"The data directory cannot be read and made durable: {error}."
             " Make sure that the disk works and has room, then start again."
         ) from error
-    cleanup.push_async_callback(broker.stop)
-    await broker.groups.start(broker.catalog.topics)
-    await queues.start()
-    cleanup.push_async_callback(queues.stop)
-    return broker, queues
+    return node, identity
 
 
-def _unusable_metadata(directory: DataDirectory, error: StoreUnavailable) -> StartRefused:
-    return StartRefused(
-        f"The metadata of {directory.path} cannot be used: {error}."
-        f" Restore {METADATA_NAME} from a copy of the whole data directory,"
-        " or start with an empty one."
+async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -> dict[str, str]:
+    """Where clients, and other nodes, can come in."""
+    door = node.kafka_door
+    listener = _listen(settings, door)
+    cleanup.callback(listener.abort_connections)
+    node.broker.advertised = _advertised(settings, "kafka", listener.address[1])
+    cleanup.push_async_callback(door.drain, DRAIN_SECONDS_MAX)
+    cleanup.push_async_callback(node.broker.groups.stop)
+    cleanup.callback(listener.stop_accepting)
+    door.start()
+    sqs = await _serve_http("sqs.listen", settings, node.sqs_door())
+    cleanup.push_async_callback(sqs.close, 1.0)
+    register_gauges(node.metrics, node.broker, node.housekeeping, listener)
+    register_queue_gauges(node.metrics, node.queues)
+    addresses = {"kafka": str(Address(*listener.address)), "sqs": str(Address(*sqs.address))}
+    if node.cluster is not None:
+        peers = await listen_to_peers(settings, node.cluster.door, node.world)
+        cleanup.callback(peers.abort_connections)
+        cleanup.callback(peers.stop_accepting)
+        addresses["peer"] = str(Address(*peers.address))
+    return addresses
+
+
+def _registration(
+    settings: Settings,
+    identity: Identity,
+    addresses: dict[str, str],
+    node: Node,
+    *,
+    stopped_cleanly: bool,
+) -> Registration:
+    def advertised(door: str) -> str:
+        port = int(addresses[door].rpartition(":")[2])
+        return str(Address(*_advertised(settings, door, port)))
+
+    return Registration(
+        node=identity.node_id,
+        incarnation=str(node.world.new_id()),
+        directory=identity.directory,
+        stopped_cleanly=stopped_cleanly,
+        rack=settings.text("node.rack"),
+        host=settings.text("node.host") or socket.gethostname(),
+        roles=tuple(settings.get("node.roles")),
+        kafka=advertised("kafka"),
+        sqs=addresses["sqs"],
+        admin=addresses["admin"],
+        peer=advertised("peer"),
     )
 
 
-def _group_settings(settings: Settings) -> GroupSettings:
-    return GroupSettings(
-        session_timeout_ms_min=settings.integer("group.min.session.timeout.ms"),
-        session_timeout_ms_max=settings.integer("group.max.session.timeout.ms"),
-        initial_rebalance_delay_ms=settings.integer("group.initial.rebalance.delay.ms"),
-        group_size_max=settings.integer("group.max.size"),
-        offsets_retention_ms=settings.integer("offsets.retention.minutes") * 60_000,
-        offsets_retention_check_interval_ms=settings.integer("offsets.retention.check.interval.ms"),
-        offsets_partitions=settings.integer("offsets.topic.num.partitions"),
-    )
+async def _join(node: Node, registration: Registration) -> None:
+    assert node.cluster is not None
+    try:
+        await node.cluster.join(registration)
+    except NodeIdTaken as error:
+        raise StartRefused(f"This node cannot join its cluster: {error}.") from error
+
+
+def _see_to_duties(node: Node, stopped: asyncio.Future[int], cleanup: AsyncExitStack) -> None:
+    duties = asyncio.create_task(node.housekeeping.run())
+    for task in (duties, *node.followers()):
+        task.add_done_callback(partial(_stop_on_failure, stopped))
+    cleanup.callback(duties.cancel)
+    probe = LoopLagProbe(node.metrics.loop_lag)
+    probe.start()
+    cleanup.callback(probe.stop)
 
 
 def _listen(settings: Settings, door: KafkaDoor) -> TcpListener:
@@ -257,7 +265,7 @@ def _listen(settings: Settings, door: KafkaDoor) -> TcpListener:
             connections_max=_connections_max(settings),
         )
     except OSError as error:
-        raise _cannot_bind("kafka.listen", address, error) from error
+        raise cannot_listen("kafka.listen", address, error) from error
 
 
 async def _serve_http(name: str, settings: Settings, handler: Handler) -> HttpServer:
@@ -266,7 +274,7 @@ async def _serve_http(name: str, settings: Settings, handler: Handler) -> HttpSe
     try:
         return await serve_http(handler, *address, _http_limits(settings))
     except OSError as error:
-        raise _cannot_bind(name, address, error) from error
+        raise cannot_listen(name, address, error) from error
 
 
 def _http_limits(settings: Settings) -> HttpLimits:
@@ -286,32 +294,11 @@ def _connections_max(settings: Settings) -> int:
     return min(settings.integer("connections.max"), _descriptors() // 2)
 
 
-def _sqs_door(settings: Settings, queues: Queues, clock: Clock, metrics: Metrics) -> SqsDoor:
-    credentials = dict(pair.split(":", 1) for pair in settings.get("sqs.credentials"))
-    return SqsDoor(
-        queues,
-        clock,
-        metrics,
-        account_id=settings.text("sqs.account.id"),
-        region=settings.text("sqs.region"),
-        credentials=credentials,
-        first_request_id=uuid.uuid4(),
-    )
-
-
-def _cannot_bind(name: str, address: Address, error: OSError) -> StartRefused:
-    return StartRefused(
-        f"Nothing can listen on {address} ({name}): {error.strerror}."
-        " Choose another address, or port 0 for a free one."
-    )
-
-
-def _advertised(settings: Settings, listener: TcpListener) -> tuple[str, int]:
-    """Where clients are told to connect: as configured, else where the node listens."""
-    advertised = settings.address("kafka.advertised")
-    _host, port = listener.address
+def _advertised(settings: Settings, door: str, port: int) -> tuple[str, int]:
+    """Where others are told to connect: as configured, else where the node listens."""
+    advertised = settings.address(f"{door}.advertised")
     if advertised is None:
-        listening = settings.address("kafka.listen")
+        listening = settings.address(f"{door}.listen")
         assert listening is not None
         return listening.host, port
     return advertised.host, advertised.port or port

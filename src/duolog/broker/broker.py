@@ -2,18 +2,23 @@
 
 import asyncio
 import contextlib
+import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import attrgetter
 
 from duolog.broker.catalog import Catalog, Topic
+from duolog.broker.cluster_nodes import SoleNode
+from duolog.broker.controller.requests import Requests
 from duolog.broker.flusher import Flusher
 from duolog.broker.groups.coordinator import GroupCoordinator
 from duolog.broker.partition import Partition
 from duolog.broker.producer_ids import ProducerIds
+from duolog.broker.roles import LeadershipListener, Roles
 from duolog.broker.storage import Storage
 from duolog.config.settings import Settings
 from duolog.model.errors import (
+    NotLeader,
     PolicyViolation,
     Refusal,
     RequestTimedOut,
@@ -22,7 +27,7 @@ from duolog.model.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from duolog.model.partition_state import PartitionEntry
+from duolog.model.partition_state import PartitionEntry, PartitionState
 from duolog.observe.logs import get_logger
 from duolog.observe.metrics import Metrics
 from duolog.ports.clock import Clock
@@ -54,6 +59,7 @@ class Broker:
         cluster_id: str,
         on_storage_failure: Callable[[OSError], None],
         partitions_max: int = PARTITIONS_MAX,
+        new_id: Callable[[], uuid.UUID] = uuid.uuid4,
     ) -> None:
         self.disk = disk
         self.clock = clock
@@ -77,8 +83,12 @@ class Broker:
             clock,
             self.flusher,
             decompressed_bytes_max=settings.integer("decompressed.bytes.max"),
+            new_id=new_id,
         )
+        self.roles = Roles(node_id, lag_ms_max=settings.integer("replica.lag.time.max.ms"))
         self.groups: GroupCoordinator
+        self.requests: Requests
+        """What operators ask of partitions and nodes."""
         self._on_storage_failure = on_storage_failure
         self._partitions_max = partitions_max
         self.has_failed = False
@@ -87,17 +97,46 @@ class Broker:
         catalog.subscribe(self)
         catalog.check_room = self.check_room
 
+    @property
+    def leadership(self) -> list[LeadershipListener]:
+        """Told when this node begins or ceases to lead a partition."""
+        return self.roles.leadership
+
     def partition(self, topic: str, index: int) -> Partition:
+        """The copy that this node holds, whoever leads it."""
         partition = self.routes.get((topic, index))
         if partition is None:
-            raise UnknownTopicOrPartition(f"there is no partition {index} of topic '{topic}'")
+            raise self.unknown(topic, index)
+        return partition
+
+    def led_partition(self, topic: str, index: int) -> Partition:
+        """As `partition`, but NotLeader where another node, or none, answers for it."""
+        partition = self.partition(topic, index)
+        partition.check_leading()
         return partition
 
     def unknown(self, topic: str | bytes, index: int) -> Refusal:
         """Why there is no route to a partition, for a topic given by name or by id."""
-        if isinstance(topic, bytes) and (topic, 0) not in self.routes:
+        known = self._known_topic(topic)
+        if known is not None and 0 <= index < known.partitions:
+            return NotLeader(f"node {self.node_id} holds no copy of partition {index} of {topic!r}")
+        if known is None and isinstance(topic, bytes):
             return UnknownTopicId("no topic has this id")
         return UnknownTopicOrPartition(f"there is no partition {index} of topic {topic!r}")
+
+    def state_of(self, topic: str | bytes, index: int) -> PartitionState:
+        """Who leads it, as the catalog knows."""
+        known = self._known_topic(topic)
+        if known is None:
+            raise self.unknown(topic, index)
+        return self.catalog.partition_state(known, index)
+
+    def _known_topic(self, topic: str | bytes) -> Topic | None:
+        if isinstance(topic, str):
+            return self.catalog.topics.get(topic)
+        with contextlib.suppress(UnknownTopicId):
+            return self.catalog.by_id(uuid.UUID(bytes=topic))
+        return None
 
     @property
     def bytes_in(self) -> int:
@@ -132,7 +171,8 @@ class Broker:
         """Open every partition of the catalog and finish what a crash left undone."""
         self.storage.load()
         await self.catalog.start()
-        await self.catalog.remove_orphans()
+        if isinstance(self.catalog.nodes, SoleNode):
+            await self.catalog.remove_orphans()
         for path in self.storage.leftovers(self.partitions()):
             self._remove_tree_later(path)
         await self._make_recovered_durable()
@@ -165,43 +205,79 @@ class Broker:
 
     async def topic_changed(self, old: Topic, new: Topic) -> None:
         for index in range(old.partitions):
-            self.routes[new.name, index].configure(new)
+            partition = self.routes.get((new.name, index))
+            if partition is not None:
+                partition.configure(new)
         await self._open(new, range(old.partitions, new.partitions))
 
     async def topic_deleted(self, topic: Topic) -> None:
-        doomed = []
-        for index in range(topic.partitions):
-            partition = self.routes.pop((topic.name, index))
-            del self.routes[topic.id.bytes, index], self._partitions[partition]
+        held = [self.routes.get((topic.name, index)) for index in range(topic.partitions)]
+        await self._drop(
+            [partition for partition in held if partition is not None],
+            UnknownTopicOrPartition(f"topic '{topic.name}' was deleted"),
+        )
+        await self.groups.topic_deleted(topic.name)
+
+    async def partition_changed(self, topic: Topic, index: int, entry: PartitionEntry) -> None:
+        """Begin or cease to hold, lead or follow it."""
+        partition = self.routes.get((topic.name, index))
+        if self.node_id in entry.state.replicas:
+            if partition is None:
+                await self._open(topic, range(index, index + 1))
+            else:
+                self.roles.take(partition, entry)
+        elif partition is not None:
+            gone = NotLeader(f"node {self.node_id} gave up its copy of '{topic.name}' {index}")
+            await self._drop([partition], gone)
+
+    async def _open(self, topic: Topic, indexes: range) -> None:
+        """Open those of the partitions that this node is to hold."""
+        opened = []
+        for index in indexes:
+            entry = self.catalog.partition_entry(topic, index)
+            state = entry.state
+            if self.node_id not in state.replicas:
+                continue
+            is_sole = len(state.replicas) == 1
+            partition = self.storage.open(topic, index, state.leader_epoch, is_sole=is_sole)
+            opened.append((partition, entry))
+            # Opening takes about a millisecond, and others are being served meanwhile.
+            await asyncio.sleep(0)
+        # Nothing is written, and so acknowledged, in a directory that a power cut could undo.
+        await self.storage.sync_root()
+        for partition, entry in opened:
+            self.routes[topic.name, partition.index] = partition
+            self.routes[topic.id.bytes, partition.index] = partition
+            self._partitions[partition] = None
+            self.roles.take(partition, entry)
+
+    async def _drop(self, doomed: list[Partition], refusal: Refusal) -> None:
+        for partition in doomed:
+            topic = partition.topic
+            del self.routes[topic.name, partition.index], self._partitions[partition]
+            del self.routes[topic.id.bytes, partition.index]
             self.flusher.forget(partition)
             self._deleted_bytes_in += partition.bytes_in
             self._deleted_bytes_out += partition.bytes_out
-            partition.fence(UnknownTopicOrPartition(f"topic '{topic.name}' was deleted"))
+            partition.fence(refusal)
+            self.roles.give_up(partition)
             partition.log.release()
-            doomed.append(partition)
         # Work that was offloaded before may still write to these paths; a topic of the same
         # name must not find what it wrote.
         await self.disk.offload(_nothing)
         for partition in doomed:
             self._remove_tree_later(self.storage.remove(partition))
-        await self.groups.topic_deleted(topic.name)
 
-    async def partition_changed(self, topic: Topic, index: int, entry: PartitionEntry) -> None:
-        """A node alone leads what it holds."""
+    def registered(self, broker_epoch: int) -> None:
+        """The others know this node anew: it leads what it is elected for from now on."""
+        self.roles.registered(broker_epoch, self.partitions())
 
-    async def _open(self, topic: Topic, indexes: range) -> None:
-        opened = []
-        for index in indexes:
-            state = self.catalog.partition_state(topic, index)
-            opened.append(self.storage.open(topic, index, state.leader_epoch))
-            # Opening takes about a millisecond, and others are being served meanwhile.
-            await asyncio.sleep(0)
-        # Nothing is written, and so acknowledged, in a directory that a power cut could undo.
-        await self.storage.sync_root()
-        for partition in opened:
-            self.routes[topic.name, partition.index] = partition
-            self.routes[topic.id.bytes, partition.index] = partition
-            self._partitions[partition] = None
+    def suspend(self, refusal: Refusal) -> None:
+        """Answer for no partition any more, until `resume`: this node may be taken for dead."""
+        self.roles.suspend(refusal, self.partitions())
+
+    def resume(self) -> None:
+        self.roles.resume(self.partitions())
 
     def _remove_tree_later(self, path: str) -> None:
         """Off the event loop, and nobody waits: what is left by a stop goes at the next start."""

@@ -5,20 +5,16 @@ so that this node and every other learn of it on one path. A call that changes s
 returns after the listeners have acted on it: what was created can be used at once.
 """
 
+import asyncio
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Mapping
 
-from duolog.broker.catalog_entries import (
-    Topic,
-    encode_state,
-    encode_topic,
-    partition_key,
-    stored_name,
-    topic_key,
-)
+from duolog.broker.catalog_entries import Topic, encode_topic, partition_key, stored_name, topic_key
 from duolog.broker.catalog_follower import CatalogFollower, CatalogListener
+from duolog.broker.catalog_placement import Assignment, Beginning, Placement
 from duolog.broker.catalog_view import CatalogView
+from duolog.broker.catalog_writer import CatalogWriter
+from duolog.broker.cluster_nodes import ClusterNodes, SoleNode
 from duolog.broker.store_follower import asked
 from duolog.config.topic import TopicConfig, canonical_overrides, parse_topic_config
 from duolog.model.errors import (
@@ -32,21 +28,16 @@ from duolog.model.errors import (
 )
 from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
 from duolog.model.names import check_topic_name, is_internal
-from duolog.model.partition_state import PartitionEntry, PartitionState
-from duolog.ports.metastore import (
-    OPERATIONS_MAX,
-    Compare,
-    Delete,
-    MetaStore,
-    Put,
-)
+from duolog.model.partition_state import NO_LEADER, PartitionEntry, PartitionState
+from duolog.ports.metastore import Compare, Delete, MetaStore, Put
 
 __all__ = ["Catalog", "CatalogListener", "PartitionState", "Topic"]
 
-FIRST_LEADER_EPOCH = 0
-
 _ATTEMPTS_MAX = 16
 """How often a change is tried again when others change the same topic meanwhile."""
+
+_ATTEMPT_S = 0.05
+"""How long this node is given to learn what its choice of replicas was outrun by."""
 
 ConfigEdit = Callable[[Mapping[str, str]], Mapping[str, str]]
 
@@ -59,14 +50,18 @@ class Catalog:
         *,
         new_id: Callable[[], uuid.UUID],
         topic_defaults: Mapping[str, str] | None = None,
+        nodes: ClusterNodes | None = None,
+        default_factor: int = 1,
     ) -> None:
         self._store = store
         self._node_id = node_id
         self._new_id = new_id
         self.topic_defaults: Mapping[str, str] = topic_defaults or {}
         """What the node's operator has set for topics that say nothing themselves."""
+        self.nodes: ClusterNodes = nodes or SoleNode(node_id)
+        """Among which partitions are placed."""
         self.check_room: Callable[[int], None] = lambda partitions: None
-        """Refuses so many new partitions, where they could not be held."""
+        """Refuses so many new partitions, where this node could not hold them."""
         self.check_delete: Callable[[str], None] = lambda name: None
         """Refuses the deletion of a topic that something depends on."""
         self.check_growth: Callable[[str], None] = lambda name: None
@@ -74,7 +69,9 @@ class Catalog:
         self.check_config: Callable[[str, TopicConfig], None] = lambda name, config: None
         """Refuses a configuration with which a topic would lose what something depends on."""
         self._view = CatalogView(self.topic_defaults)
+        self.placement = Placement(self.nodes, self._view, default_factor)
         self.follower = CatalogFollower(store, self._view)
+        self._writer = CatalogWriter(store, self.follower)
 
     @property
     def topics(self) -> Mapping[str, Topic]:
@@ -101,6 +98,18 @@ class Catalog:
     def partition_state(self, topic: Topic, index: int) -> PartitionState:
         return self.partition_entry(topic, index).state
 
+    def states_revision(self, topic: Topic) -> int:
+        """While it stays the same, so does every partition of the topic."""
+        return self._view.states_revision(topic.id)
+
+    def leader_of(self, topic: str, index: int) -> int | None:
+        """The node that leads the partition; None while nobody does."""
+        leader = self.partition_state(self.get(topic), index).leader
+        return None if leader == NO_LEADER else leader
+
+    def is_led_here(self, topic: str, index: int) -> bool:
+        return self.leader_of(topic, index) == self._node_id
+
     def subscribe(self, listener: CatalogListener) -> None:
         """Before `start`: the listener is told of every topic that is there, too."""
         self.follower.subscribe(listener)
@@ -117,26 +126,41 @@ class Catalog:
         partitions: int,
         overrides: Mapping[str, str],
         *,
+        replication_factor: int | None = None,
+        assignment: Assignment | None = None,
+        beside: str | None = None,
         topic_id: uuid.UUID | None = None,
         validate_only: bool = False,
     ) -> Topic:
+        """Make a topic: placed by its factor, as assigned, or beside another one's partitions."""
         check_topic_name(name)
         _check_partition_count(partitions)
         overrides = canonical_overrides(overrides)
         config = parse_topic_config(overrides, self.topic_defaults)
-        self.check_room(partitions)
         key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
             entry = await asked(self._store.get(key))
             if entry is not None:
+                # Whoever is told that it is there finds it at once, whoever has made it.
+                await self.follower.until(entry.mod_revision)
                 raise _taken(name, stored_name(entry.value))
-            new_id = topic_id or self._new_id()
+            topic = Topic(
+                name=name,
+                id=topic_id or self._new_id(),
+                partitions=partitions,
+                overrides=overrides,
+                config=config,
+                internal=is_internal(name),
+                mod_revision=0,
+                beside=None if beside is None else self.get(beside).id,
+            )
+            begun = self._begin(topic, range(partitions), replication_factor, assignment)
             if validate_only:
-                return Topic(name, new_id, partitions, overrides, config, is_internal(name), 0)
-            operations = self._first_states(new_id, range(partitions))
-            operations.append(Put(key, encode_topic(name, new_id, partitions, overrides)))
-            if await self._commit(Compare(key, 0), operations):
-                return self.by_id(new_id)
+                return topic
+            write = Put(key, encode_topic(name, topic.id, partitions, overrides, topic.beside))
+            if await self._writer.commit(Compare(key, 0), write, topic.id, begun):
+                return self.by_id(topic.id)
+            await asyncio.sleep(_ATTEMPT_S)
         raise _contended(name)
 
     async def delete_topic(self, name: str) -> None:
@@ -144,19 +168,23 @@ class Catalog:
         for _ in range(_ATTEMPTS_MAX):
             topic = self.get(name)
             self.check_delete(name)
-            compare = Compare(key, topic.mod_revision)
-            if await self._commit(compare, [Delete(key)]):
-                await self._remove(
+            if await self._writer.commit(Compare(key, topic.mod_revision), Delete(key)):
+                await self._writer.remove(
                     [partition_key(topic.id, index) for index in range(topic.partitions)]
                 )
                 return
-            await self._catch_up(name)
+            await self._writer.catch_up(name)
         raise _contended(name)
 
     async def create_partitions(
-        self, name: str, total: int, *, validate_only: bool = False
+        self,
+        name: str,
+        total: int,
+        *,
+        assignment: Assignment | None = None,
+        validate_only: bool = False,
     ) -> Topic:
-        """Grow the topic to `total` partitions."""
+        """Grow the topic to `total` partitions, with as many replicas as the first has."""
         _check_partition_count(total)
         key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
@@ -166,14 +194,14 @@ class Catalog:
                     f"topic '{name}' has {topic.partitions} partitions, and {total} is not more"
                 )
             self.check_growth(name)
-            self.check_room(total - topic.partitions)
+            begun = self._begin(topic, range(topic.partitions, total), None, assignment)
             if validate_only:
                 return topic
-            operations = self._first_states(topic.id, range(topic.partitions, total))
-            operations.append(Put(key, encode_topic(name, topic.id, total, topic.overrides)))
-            if await self._commit(Compare(key, topic.mod_revision), operations):
+            write = Put(key, encode_topic(name, topic.id, total, topic.overrides, topic.beside))
+            if await self._writer.commit(Compare(key, topic.mod_revision), write, topic.id, begun):
                 return self.get(name)
-            await self._catch_up(name)
+            await self._writer.catch_up(name)
+            await asyncio.sleep(_ATTEMPT_S)
         raise _contended(name)
 
     async def edit_config(
@@ -191,49 +219,38 @@ class Catalog:
             self.check_config(name, parse_topic_config(overrides, self.topic_defaults))
             if validate_only or overrides == topic.overrides:
                 return topic
-            value = encode_topic(name, topic.id, topic.partitions, overrides)
-            if await self._commit(Compare(key, topic.mod_revision), [Put(key, value)]):
+            value = encode_topic(name, topic.id, topic.partitions, overrides, topic.beside)
+            if await self._writer.commit(Compare(key, topic.mod_revision), Put(key, value)):
                 return self.get(name)
-            await self._catch_up(name)
+            await self._writer.catch_up(name)
         raise _contended(name)
 
-    async def remove_orphans(self) -> None:
+    def orphans(self) -> Mapping[str, int]:
+        """Partition states without a topic: left by a crash, or of one that is being made."""
+        return self._view.orphans()
+
+    async def remove_orphans(self, seen: Mapping[str, int] | None = None) -> None:
         """Remove what a crash in the middle of a long change has left.
 
-        Only where nobody else makes topics: on a node alone, or on the controller.
+        On a node alone all of it; on a controller those that it has seen long ago, because
+        another node may be in the middle of making a topic.
         """
-        await self._remove(self._view.orphans())
+        orphans = self._view.orphans()
+        if seen is not None:
+            orphans = {key: at for key, at in orphans.items() if seen.get(key) == at}
+        await self._writer.remove_unchanged(orphans)
 
-    def _first_states(self, topic_id: uuid.UUID, indexes: range) -> list[Put | Delete]:
-        only = (self._node_id,)
-        state = encode_state(PartitionState(self._node_id, FIRST_LEADER_EPOCH, only, only))
-        return [Put(partition_key(topic_id, index), state) for index in indexes]
-
-    async def _commit(self, topic_is: Compare, operations: Sequence[Put | Delete]) -> bool:
-        """Do the operations and wait until they were acted upon; False if the topic changed.
-
-        The one on the topic's own entry comes last: until it is done nobody looks at the
-        others, so a change that is too long for one transaction still happens at once.
-        """
-        pending = iter(operations)
-        while chunk := list(islice(pending, OPERATIONS_MAX)):
-            result = await asked(self._store.transact([topic_is], chunk))
-            if not result.committed:
-                return False
-            await self.follower.until(result.revision)
-        return True
-
-    async def _remove(self, keys: Sequence[str]) -> None:
-        for first in range(0, len(keys), OPERATIONS_MAX):
-            operations = [Delete(key) for key in keys[first : first + OPERATIONS_MAX]]
-            await asked(self._store.transact([], operations))
-
-    async def _catch_up(self, name: str) -> None:
-        """Wait for the change of the topic that has just outrun ours."""
-        entry = await asked(self._store.get(topic_key(name)))
-        if entry is None:
-            raise UnknownTopicOrPartition(f"there is no topic '{name}'")
-        await self.follower.until(entry.mod_revision)
+    def _begin(
+        self,
+        topic: Topic,
+        indexes: range,
+        factor: int | None,
+        assignment: Assignment | None,
+    ) -> dict[int, Beginning]:
+        begun = self.placement.begin(topic, indexes, factor, assignment)
+        if share := sum(self._node_id in each.state.replicas for each in begun.values()):
+            self.check_room(share)
+        return begun
 
 
 def _check_partition_count(count: int) -> None:

@@ -36,13 +36,17 @@ class Topic:
     internal: bool
     mod_revision: int
     """Of the topic's own entry; a transaction that changes it compares this."""
+    beside: uuid.UUID | None = None
+    """Of a queue's journal: the topic whose partitions its own accompany. Partition i of both
+    has the same replicas and the same leader, and they move as one."""
 
 
-class _TopicValue(msgspec.Struct, frozen=True):
+class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     id: uuid.UUID
     partitions: int
     overrides: dict[str, str]
+    beside: uuid.UUID | None = None
 
 
 _topic_decoder = msgspec.json.Decoder(_TopicValue)
@@ -68,9 +72,13 @@ def parse_partition_key(key: str) -> tuple[uuid.UUID, int]:
 
 
 def encode_topic(
-    name: str, topic_id: uuid.UUID, partitions: int, overrides: Mapping[str, str]
+    name: str,
+    topic_id: uuid.UUID,
+    partitions: int,
+    overrides: Mapping[str, str],
+    beside: uuid.UUID | None = None,
 ) -> bytes:
-    return msgspec.json.encode(_TopicValue(name, topic_id, partitions, dict(overrides)))
+    return msgspec.json.encode(_TopicValue(name, topic_id, partitions, dict(overrides), beside))
 
 
 def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
@@ -83,6 +91,7 @@ def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
         config=parse_topic_config(value.overrides, defaults),
         internal=is_internal(value.name),
         mod_revision=entry.mod_revision,
+        beside=value.beside,
     )
 
 

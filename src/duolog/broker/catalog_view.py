@@ -5,6 +5,7 @@ once its partitions can be written to, and is gone before they are taken down.
 """
 
 import uuid
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -39,7 +40,11 @@ class CatalogView:
         self._names_by_id: dict[uuid.UUID, str] = {}
         self._names_by_key: dict[str, str] = {}
         self._states: dict[uuid.UUID, dict[int, PartitionEntry]] = {}
+        self._state_revisions: dict[uuid.UUID, int] = {}
+        self._replica_counts: Counter[int] = Counter()
         self.topics: Mapping[str, Topic] = MappingProxyType(self._topics)
+        self.replica_counts: Mapping[int, int] = MappingProxyType(self._replica_counts)
+        """How many partitions each node holds."""
 
     def by_id(self, topic_id: uuid.UUID) -> Topic | None:
         name = self._names_by_id.get(topic_id)
@@ -47,6 +52,10 @@ class CatalogView:
 
     def state(self, topic_id: uuid.UUID, index: int) -> PartitionEntry | None:
         return self._states.get(topic_id, {}).get(index)
+
+    def states_revision(self, topic_id: uuid.UUID) -> int:
+        """Of the newest change of any of the topic's partitions: while it stays, so do they."""
+        return self._state_revisions.get(topic_id, 0)
 
     def replay(self, changes: ChangeSet) -> list[TopicChange | PartitionChange]:
         """Take in partition states; return the topics' changes, each still to be published,
@@ -85,21 +94,25 @@ class CatalogView:
     def _replay_state(self, change: Change) -> list[PartitionChange]:
         topic_id, index = parse_partition_key(change.key)
         states = self._states.setdefault(topic_id, {})
-        was_known = index in states
-        if change.entry is None:
-            states.pop(index, None)
-        else:
-            states[index] = decode_state(change.entry)
+        known = states.pop(index, None)
+        if known is not None:
+            self._replica_counts.subtract(known.state.replicas)
+        if change.entry is not None:
+            entry = states[index] = decode_state(change.entry)
+            self._replica_counts.update(entry.state.replicas)
+            newest = self._state_revisions.get(topic_id, 0)
+            self._state_revisions[topic_id] = max(newest, entry.mod_revision)
         if not states:
             del self._states[topic_id]
-        is_changed = was_known and change.entry is not None
+            self._state_revisions.pop(topic_id, None)
+        is_changed = known is not None and change.entry is not None
         return [PartitionChange(topic_id, index)] if is_changed else []
 
-    def orphans(self) -> list[str]:
-        """Keys of partition states whose topic is not there."""
-        return [
-            partition_key(topic_id, index)
+    def orphans(self) -> dict[str, int]:
+        """Keys of partition states whose topic is not there, with their mod-revisions."""
+        return {
+            partition_key(topic_id, index): entry.mod_revision
             for topic_id, states in self._states.items()
             if topic_id not in self._names_by_id
-            for index in states
-        ]
+            for index, entry in states.items()
+        }

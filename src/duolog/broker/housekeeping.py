@@ -121,7 +121,8 @@ class Housekeeping:
 
     async def compact(self) -> None:
         async for partition in self._each_partition(_compacted):
-            plan = partition.log.plan_compaction(self._broker.clock.now_ms())
+            now_ms = self._broker.clock.now_ms()
+            plan = partition.log.plan_compaction(now_ms, partition.high_watermark)
             if plan is not None:
                 await self._rewrite(partition, plan.build, "log compacted")
 
@@ -200,7 +201,10 @@ class Housekeeping:
     async def scrub_segment(self, partition: Partition, segment: Segment) -> None:
         verify = partial(partition.log.verify_segment, segment)
         damaged = await self._offload(partition, verify, lengthy=True)
-        for each in partition.log.quarantine(damaged or []):
+        found = partition.log.quarantine(damaged or [])
+        if found:
+            self._broker.roles.damaged(partition)
+        for each in found:
             self.quarantined += 1
             log.error(
                 "damaged batch quarantined",

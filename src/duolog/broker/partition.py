@@ -1,36 +1,24 @@
-"""One partition that this broker leads: the only writer of its log.
+"""One partition as this node holds it: the leader's hot path. Its role is in leading.py.
 
 Everything here runs on the event loop without awaiting between a check and its effect, so
 there is nothing to lock. A door stages the batches of one read event, then writes them with
 one call; waiting for durability is a queue ordered by offset.
 """
 
-import asyncio
-from collections import deque
-from collections.abc import Callable
-from functools import partial
-
-import msgspec
-
 from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
-from duolog.broker.waiting import FutureWaiter, Reader, Waiter
-from duolog.core.producers import ProducerTable
+from duolog.broker.leading import LeadingReplica
 from duolog.log.log import Log
-from duolog.log.reader import LogSlice
 from duolog.model.errors import (
     FencedLeaderEpoch,
     InvalidTimestamp,
     NotEnoughReplicas,
-    OffsetOutOfRange,
-    Refusal,
     StorageFailed,
     TransactionsUnsupported,
     UnknownLeaderEpoch,
 )
 from duolog.model.limits import TIMESTAMP_MS_MAX
 from duolog.ports.clock import Clock
-from duolog.ports.disk import Syncable
 from duolog.records.header import (
     LENGTH_PREFIX_BYTES,
     NO_TIMESTAMP,
@@ -41,12 +29,7 @@ from duolog.records.header import (
 from duolog.records.patch import stamp_append_time
 from duolog.records.validation import check_batch, check_records
 
-PRODUCERS_SNAPSHOT = "producers"
 ANY_EPOCH = -1
-
-SNAPSHOT_AFTER_BATCHES = 1_000
-"""Batches after which a partition's producer state is written down again: what a restart
-has to replay at most, but for what arrived since the last checkpoint."""
 
 RETRY_AFTER_MS = 100
 """How long a partition refuses writes after one has failed."""
@@ -55,31 +38,13 @@ _BATCH_LENGTH, _ATTRIBUTES, _LAST_OFFSET_DELTA, _MAX_TIMESTAMP, _PRODUCER_ID = 1
 """Places in a BatchHeader: what every batch is asked for is found faster by place than by name."""
 
 
-class Partition:
+class Partition(LeadingReplica):
     __slots__ = (
         "_ahead_ms_max",
         "_bytes_max",
-        "_clock",
         "_decompressed_bytes_max",
         "_examines",
-        "_failure",
-        "_flusher",
-        "_fsync",
-        "_producers",
-        "_readers",
-        "_retry_ms",
-        "_snapshot",
-        "_waiting",
-        "batches_since_snapshot",
-        "bytes_in",
-        "bytes_out",
-        "high_watermark",
-        "in_sync_count",
-        "index",
-        "leader_epoch",
-        "log",
         "stamps_append_time",
-        "topic",
     )
 
     def __init__(
@@ -92,27 +57,18 @@ class Partition:
         flusher: Flusher,
         clock: Clock,
         decompressed_bytes_max: int,
+        high_watermark: int | None = None,
     ) -> None:
-        self.index = index
-        self.log = log
-        self.leader_epoch = leader_epoch
-        self.high_watermark = log.end_offset
-        """Readers see offsets below it. It never goes back."""
-        self.in_sync_count = 1
-        self.batches_since_snapshot = 0
-        self.bytes_in = 0
-        self.bytes_out = 0
-        self._flusher = flusher
-        self._clock = clock
+        super().__init__(
+            topic,
+            index,
+            log,
+            leader_epoch=leader_epoch,
+            flusher=flusher,
+            clock=clock,
+            high_watermark=high_watermark,
+        )
         self._decompressed_bytes_max = decompressed_bytes_max
-        self._failure: Refusal | None = None
-        self._retry_ms: int | None = None
-        """When writing may be tried again; None if never."""
-        self._waiting: deque[tuple[int, Waiter]] = deque()
-        self._readers: dict[Reader, None] = {}
-        self._snapshot: tuple[int, bytes] | None = None
-        """Of the producers, at that offset; not written down yet."""
-        self._producers = self._rebuild_producers()
         self.configure(topic)
 
     def configure(self, topic: Topic) -> None:
@@ -129,6 +85,10 @@ class Partition:
             or self.stamps_append_time
             or config.timestamp_before_max_ms < TIMESTAMP_MS_MAX
         )
+        self._settle_writes()
+        if self.leadership is not None:
+            self.leadership.require(config.min_insync_replicas)
+            self.recount()
 
     def check_epoch(self, epoch: int) -> None:
         """Refuse a request that knows an older or a newer leader than there is."""
@@ -140,7 +100,10 @@ class Partition:
 
     def check_in_sync(self) -> None:
         """Refuse what has to be on more replicas than there are in sync."""
-        if self.in_sync_count < self.topic.config.min_insync_replicas:
+        leadership = self.leadership
+        least = 1 if leadership is None else leadership.min_in_sync
+        if self.in_sync_count < least:
+            self.check_leading()
             raise NotEnoughReplicas("fewer replicas are in sync than min.insync.replicas")
 
     def stage(self, batch: memoryview, now_ms: int) -> tuple[int, int]:
@@ -179,8 +142,8 @@ class Partition:
             self._producers.replay(header, base_offset, now_ms)
         self.batches_since_snapshot += 1
         self.bytes_in += header[_BATCH_LENGTH] + LENGTH_PREFIX_BYTES
-        if self._fsync:
-            self._flusher.request(self)
+        if self._defers:
+            self._writes.request(self)
         elif self._waiting or self._readers:
             self._advance(end_offset)
         else:
@@ -232,8 +195,8 @@ class Partition:
         except StorageFailed as failure:
             self._write_failed(failure, now_ms)
             raise
-        if self._fsync:
-            self._flusher.request(self)
+        if self._defers:
+            self._writes.request(self)
         else:
             self._advance(self.log.end_offset)
 
@@ -255,138 +218,13 @@ class Partition:
             raise failure.with_traceback(None)
         self._failure = self._retry_ms = None
 
-    def wait_committed(self, end_offset: int, waiter: Waiter) -> None:
-        """Tell the waiter once the high watermark, now below the offset, has reached it."""
-        self._waiting.append((end_offset, waiter))
-
     async def append(self, batch: bytearray) -> int:
         """Append one batch of our own and return its base offset once it is committed."""
         now_ms = self._clock.now_ms()
         base_offset, end_offset = self.stage(memoryview(batch), now_ms)
         self.write_staged(now_ms)
-        if self.high_watermark < end_offset:
-            committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self.wait_committed(end_offset, FutureWaiter(committed))
-            await committed
+        await self.until_committed(end_offset)
         return base_offset
-
-    def refuse_waiting(self, failure: Refusal) -> None:
-        """Tell those who wait for what could not be written."""
-        end_offset = self.log.end_offset
-        refused = [waiter for offset, waiter in self._waiting if offset > end_offset]
-        self._waiting = deque(each for each in self._waiting if each[0] <= end_offset)
-        for waiter in refused:
-            waiter.settle(failure)
-
-    def read(self, offset: int, bytes_max: int) -> LogSlice | None:
-        """Whole batches from `offset` on, up to the high watermark; None if there is none yet."""
-        if offset >= self.high_watermark:
-            if offset > self.log.end_offset:
-                raise OffsetOutOfRange(f"offset {offset} is past the end {self.log.end_offset}")
-            return None
-        try:
-            return self.log.read(offset, bytes_max, self.high_watermark)
-        except OSError as error:
-            raise _unreadable(error) from error
-
-    def load(self, piece: LogSlice) -> bytes:
-        """The bytes of what `read` found."""
-        try:
-            data = piece.file.pread(piece.length, piece.position)
-        except OSError as error:
-            raise _unreadable(error) from error
-        if len(data) != piece.length:
-            raise StorageFailed("the log's file is shorter than it was")
-        return data
-
-    def add_reader(self, reader: Reader) -> None:
-        self._readers[reader] = None
-
-    def remove_reader(self, reader: Reader) -> None:
-        self._readers.pop(reader, None)
-
-    def begin_sync(self) -> tuple[list[Syncable], int]:
-        return self.log.begin_sync()
-
-    def synced(self, end_offset: int) -> None:
-        self.log.finish_sync(end_offset)
-        self._advance(end_offset)
-
-    def _advance(self, offset: int) -> None:
-        if offset <= self.high_watermark:
-            return
-        self.high_watermark = offset
-        waiting = self._waiting
-        while waiting and waiting[0][0] <= offset:
-            waiting.popleft()[1].settle(None)
-        if self._readers:
-            self._wake_readers()
-
-    def _wake_readers(self) -> None:
-        for reader in tuple(self._readers):
-            reader.advanced()
-
-    def fence(self, failure: Refusal, waiting: Refusal | None = None) -> None:
-        """Take no more writes. Who waits is told `waiting`, or else the failure."""
-        self._failure = failure
-        self._retry_ms = None
-        while self._waiting:
-            self._waiting.popleft()[1].settle(waiting or failure)
-        self._wake_readers()
-
-    def take_snapshot(self) -> Callable[[], None] | None:
-        """The producers' state, as work that writes it down and may be offloaded.
-
-        None while it is not all durable yet, then it is to be asked for again: a snapshot
-        must not know more than the log does after a crash.
-        """
-        if self._snapshot is None:
-            self._snapshot = self.log.end_offset, self._producers.snapshot()
-            self.batches_since_snapshot = 0
-        offset, state = self._snapshot
-        if self.log.durable_offset < offset:
-            return None
-        self._snapshot = None
-        return partial(self.log.write_snapshot, PRODUCERS_SNAPSHOT, offset, state)
-
-    @property
-    def wants_snapshot(self) -> bool:
-        return self._snapshot is not None or self.batches_since_snapshot >= SNAPSHOT_AFTER_BATCHES
-
-    def expire_producers(self, before_ms: int) -> None:
-        self._producers.expire(before_ms)
-
-    def _recall_producers(self) -> None:
-        """Forget what producers sent and the log does not have.
-
-        Where that cannot be found out, a repetition could not be told from a new batch; where
-        the write could not be undone, a sync may have failed unseen. Both end the directory.
-        """
-        failure = self.log.failure
-        try:
-            self._producers = self._rebuild_producers()
-        except OSError as error:
-            failure = failure or error
-        if failure is not None:
-            self._flusher.give_up(failure)
-
-    def _rebuild_producers(self) -> ProducerTable:
-        found = self.log.latest_snapshot(PRODUCERS_SNAPSHOT, self.log.end_offset)
-        offset, table = self.log.start_offset, ProducerTable()
-        if found is not None:
-            try:
-                table = ProducerTable.from_snapshot(found[1])
-                offset = max(offset, found[0])
-            except msgspec.DecodeError:
-                table = ProducerTable()
-        now_ms = self._clock.now_ms()
-        for header in self.log.headers(offset):
-            table.replay(header, header.base_offset, now_ms)
-        return table
-
-
-def _unreadable(error: OSError) -> StorageFailed:
-    return StorageFailed(f"the disk failed: {error.strerror or error}")
 
 
 def _too_far_ahead(header: BatchHeader, ahead_ms_max: int) -> InvalidTimestamp:

@@ -5,10 +5,11 @@
 <topic>-<partition>.….stray/   a partition that the catalog does not know
 recovery-points                up to where each log was durable at some checkpoint
 recovery-points.recent         the same of those that have changed since
+high-watermarks                how far each replicated log was known to be committed
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from duolog.broker.catalog import Topic
@@ -17,8 +18,10 @@ from duolog.broker.partition import Partition
 from duolog.log.checkpoint import (
     RecoveryPoints,
     read_checkpoint,
+    read_watermarks,
     write_checkpoint,
     write_recent,
+    write_watermarks,
 )
 from duolog.log.log import Log
 from duolog.observe.logs import get_logger
@@ -42,36 +45,58 @@ class DataMissing(Exception):
 
 class Storage:
     def __init__(
-        self, disk: Disk, clock: Clock, flusher: Flusher, *, decompressed_bytes_max: int
+        self,
+        disk: Disk,
+        clock: Clock,
+        flusher: Flusher,
+        *,
+        decompressed_bytes_max: int,
+        new_id: Callable[[], uuid.UUID],
     ) -> None:
         self._disk = disk
         self._clock = clock
         self._flusher = flusher
         self._decompressed_bytes_max = decompressed_bytes_max
+        self._new_id = new_id
         self._points: RecoveryPoints = {}
         """By the topic's id: a point never vouches for a topic of the same name."""
         self._recent: RecoveryPoints = {}
         """Those that were changed since all were written."""
+        self._watermarks: RecoveryPoints = {}
+        """As they were last written; of partitions with other replicas only."""
         self._root_changed = False
 
     def load(self) -> None:
         self._points, self._recent = read_checkpoint(self._disk)
+        self._watermarks = read_watermarks(self._disk)
 
-    def open(self, topic: Topic, index: int, leader_epoch: int) -> Partition:
-        """Open or make a partition. DataMissing when it should hold records and is not there."""
+    def open(
+        self, topic: Topic, index: int, leader_epoch: int, *, is_sole: bool = True
+    ) -> Partition:
+        """Open or make a partition.
+
+        One that should hold records and is not there is DataMissing where it is the only
+        replica; else it begins empty, and is copied again from the others.
+        """
         path = directory_of(topic.name, index)
         topic_id = str(topic.id)
         marker = f"{path}/{TOPIC_ID_PREFIX}{topic_id}"
         recovery_point = self._points.get((topic_id, index), 0)
+        is_missing = False
         if not self._disk.exists(marker):
             if self._disk.list_names(path):
                 # A namesake that was deleted while this node was not there to see it.
                 self._set_aside(path)
             elif recovery_point > 0:
-                raise DataMissing(
+                missing = DataMissing(
                     f"partition {index} of topic '{topic.name}' had durable records, and its"
                     f" directory {path} is missing"
                 )
+                if is_sole:
+                    raise missing
+                log.error("copied again from the other replicas", reason=str(missing))
+                is_missing = True
+                recovery_point = 0
             self._disk.make_directory(path)
             self._root_changed = True
             self._disk.open(marker, create=True).close()
@@ -83,7 +108,6 @@ class Storage:
             now_ms=self._clock.now_ms(),
         )
         _report(topic, index, opened, recovery_point)
-        opened.assign_epoch(leader_epoch)
         partition = Partition(
             topic,
             index,
@@ -92,13 +116,20 @@ class Storage:
             flusher=self._flusher,
             clock=self._clock,
             decompressed_bytes_max=self._decompressed_bytes_max,
+            high_watermark=None if is_sole else self._watermark_of(topic_id, index, opened),
         )
+        partition.is_incomplete = is_missing or opened.end_offset < recovery_point
         opened.rest()
         return partition
 
+    def _watermark_of(self, topic_id: str, index: int, opened: Log) -> int:
+        """What was committed stays so; the rest is counted again."""
+        known = self._watermarks.get((topic_id, index), opened.start_offset)
+        return min(max(known, opened.start_offset), opened.end_offset)
+
     def remove(self, partition: Partition) -> str:
         """Take the partition's directory out of the way; the caller clears it up later."""
-        for points in (self._points, self._recent):
+        for points in (self._points, self._recent, self._watermarks):
             points.pop(_place_of(partition), None)
         return self._set_aside(directory_of(partition.topic.name, partition.index))
 
@@ -131,15 +162,19 @@ class Storage:
 
     async def write_points(self, partitions: Iterable[Partition]) -> None:
         """Note up to where each log is durable, so that the next start scans only the rest."""
-        points = _points_of(partitions)
+        present = tuple(partitions)
+        points = _points_of(present)
         if self._recent or points != self._points:
             await self._write_all(points)
+        await self._write_watermarks(_watermarks_of(present))
 
     async def update_points(self, changed: Iterable[Partition]) -> None:
         """As `write_points`, for those of all partitions that may have changed.
 
         While they are few, only they are written: most of many partitions are idle.
         """
+        changed = tuple(changed)
+        await self._write_watermarks(self._watermarks | _watermarks_of(changed))
         points = _points_of(changed)
         known = self._points
         if all(known.get(place) == offset for place, offset in points.items()):
@@ -157,8 +192,13 @@ class Storage:
         self._points = points
         self._recent = {}
 
+    async def _write_watermarks(self, watermarks: RecoveryPoints) -> None:
+        if watermarks != self._watermarks:
+            await self._disk.offload(partial(write_watermarks, self._disk, watermarks))
+            self._watermarks = watermarks
+
     def _set_aside(self, path: str, suffix: str = DELETED_SUFFIX) -> str:
-        aside = f"{path}.{uuid.uuid4().hex}{suffix}"
+        aside = f"{path}.{self._new_id().hex}{suffix}"
         self._disk.rename(path, aside)
         self._root_changed = True
         return aside
@@ -170,6 +210,14 @@ def _place_of(partition: Partition) -> tuple[str, int]:
 
 def _points_of(partitions: Iterable[Partition]) -> RecoveryPoints:
     return {_place_of(partition): partition.log.durable_offset for partition in partitions}
+
+
+def _watermarks_of(partitions: Iterable[Partition]) -> RecoveryPoints:
+    return {
+        _place_of(partition): partition.high_watermark
+        for partition in partitions
+        if partition.is_replicated
+    }
 
 
 def directory_of(topic: str, index: int) -> str:

@@ -4,7 +4,6 @@ One task does all of it. What it keeps up to date is changed by nobody else.
 """
 
 import asyncio
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable
 from typing import Generic, TypeVar
@@ -52,8 +51,8 @@ class StoreFollower(ABC, Generic[C]):
 
     async def stop(self) -> None:
         if self.task is not None and self.task.cancel():
-            with contextlib.suppress(asyncio.CancelledError):
-                await self.task
+            # Awaiting it instead would take a cancellation of the caller for the task's own.
+            await asyncio.wait({self.task})
 
     async def until(self, revision: int) -> None:
         """Wait until a revision, which must have changed the prefix, has been acted upon."""
@@ -66,13 +65,17 @@ class StoreFollower(ABC, Generic[C]):
         await applied
 
     async def _follow(self) -> None:
+        is_behind = False
         while True:
             try:
+                if is_behind:
+                    await self._read_all()
+                    is_behind = False
                 watch = self._store.watch(self._prefix, self._applied_revision + 1)
                 async for changes in watch:
                     await self._apply(changes)
             except Compacted:
-                await self._read_all()
+                is_behind = True
             except StoreUnavailable:
                 await asyncio.sleep(_RETRY_S)
 

@@ -12,7 +12,7 @@ from duolog.cli.serve import serve
 app = typer.Typer(
     name="duolog",
     cls=WithNouns,
-    help="A message queue on one node, for Kafka and SQS clients; clusters are to come.",
+    help="A message queue for Kafka and SQS clients, on one node or many.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

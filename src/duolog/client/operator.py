@@ -76,38 +76,8 @@ class _Error(msgspec.Struct):
     """What the status alone does not tell: `QueueDoesNotExist`, or another of Refused's names."""
 
 
-class OperatorClient(HttpClient):
-    async def queues(self) -> list[QueueSummary]:
-        answered: _Queues = await self._ask("GET", "/queues", _Queues, "the queues")
-        return answered.queues
-
-    async def queue(self, name: str) -> QueueDetails:
-        found: QueueDetails = await self._ask("GET", _path(name), QueueDetails, _subject(name))
-        return found
-
-    async def message(self, name: str, message_id: str) -> PeekedMessage:
-        """By id, without receiving it."""
-        target = f"{_path(name)}/messages?{urlencode({'id': message_id})}"
-        page: Page = await self._ask("GET", target, Page, _subject(name))
-        return page.messages[0]
-
-    async def messages(
-        self, name: str, *, partition: int, from_offset: int, limit: int, state: str | None
-    ) -> Page:
-        """Messages of a partition from an offset on, without receiving them."""
-        asked = {"partition": partition, "from": from_offset, "limit": limit}
-        query = urlencode(asked if state is None else {**asked, "state": state})
-        page: Page = await self._ask("GET", f"{_path(name)}/messages?{query}", Page, _subject(name))
-        return page
-
-    async def replay(self, name: str, from_ms: int, to_ms: int) -> int:
-        """How many messages of that time were done and will be delivered again."""
-        body = msgspec.json.encode({"from_ms": from_ms, "to_ms": to_ms})
-        target = f"{_path(name)}/replay"
-        answered: _Replayed = await self._ask("POST", target, _Replayed, _subject(name), body)
-        return answered.messages
-
-    async def _ask(
+class AdminClient(HttpClient):
+    async def ask(
         self, method: str, target: str, shape: Any, subject: str, body: bytes = b""
     ) -> Any:
         headers = {"content-type": "application/json"} if body else {}
@@ -124,6 +94,38 @@ class OperatorClient(HttpClient):
             raise Garbled(
                 f"the address {self.host} answers with what is no admin API: {problem}"
             ) from None
+
+
+class OperatorClient(AdminClient):
+    async def queues(self) -> list[QueueSummary]:
+        answered: _Queues = await self.ask("GET", "/queues", _Queues, "the queues")
+        return answered.queues
+
+    async def queue(self, name: str) -> QueueDetails:
+        found: QueueDetails = await self.ask("GET", _path(name), QueueDetails, _subject(name))
+        return found
+
+    async def message(self, name: str, message_id: str) -> PeekedMessage:
+        """By id, without receiving it."""
+        target = f"{_path(name)}/messages?{urlencode({'id': message_id})}"
+        page: Page = await self.ask("GET", target, Page, _subject(name))
+        return page.messages[0]
+
+    async def messages(
+        self, name: str, *, partition: int, from_offset: int, limit: int, state: str | None
+    ) -> Page:
+        """Messages of a partition from an offset on, without receiving them."""
+        asked = {"partition": partition, "from": from_offset, "limit": limit}
+        query = urlencode(asked if state is None else {**asked, "state": state})
+        page: Page = await self.ask("GET", f"{_path(name)}/messages?{query}", Page, _subject(name))
+        return page
+
+    async def replay(self, name: str, from_ms: int, to_ms: int) -> int:
+        """How many messages of that time were done and will be delivered again."""
+        body = msgspec.json.encode({"from_ms": from_ms, "to_ms": to_ms})
+        target = f"{_path(name)}/replay"
+        answered: _Replayed = await self.ask("POST", target, _Replayed, _subject(name), body)
+        return answered.messages
 
 
 def _path(name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from duolog.config.setting import LONG_MAX, Kind, Setting, Value, nearest
 from duolog.model.errors import InvalidConfig
+from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
 
 Durability = Literal["fsync", "replicated", "os"]
 TimestampType = Literal["CreateTime", "LogAppendTime"]
@@ -29,6 +30,10 @@ class TopicConfig:
     index_interval_bytes: int = 4096
     max_message_bytes: int = 1_048_588
     min_insync_replicas: int = 1
+    async_replicas: int = 0
+    unclean_leader_election: bool = False
+    autoscale_max_partitions: int = 0
+    """0 leaves the number of partitions to the operator."""
     timestamp_type: TimestampType = "CreateTime"
     timestamp_before_max_ms: int = (1 << 63) - 1
     timestamp_after_max_ms: int = 3_600_000
@@ -60,7 +65,6 @@ def _fixed(name: str, kind: Kind, default: Value, only: str) -> Setting:
 
 _STORED_AS_RECEIVED = "batches are stored as the producer compressed them"
 _USE_DURABILITY = "set durability to say when an acknowledged record is on disk"
-_ONE_REPLICA = "a partition has one replica, so there is no other to elect"
 _NO_TIERS = "there is no tiered storage"
 _NO_THROTTLE = "replication is not throttled by replica"
 
@@ -190,7 +194,29 @@ _DECLARED = (
         unit="ms",
         least=0,
     ),
-    _fixed("unclean.leader.election.enable", "bool", False, _ONE_REPLICA),
+    _kept(
+        "unclean.leader.election.enable",
+        "unclean_leader_election",
+        "bool",
+        "Whether a replica that lacks acknowledged records may lead when no other can. They are"
+        " lost then.",
+    ),
+    _kept(
+        "async.replicas",
+        "async_replicas",
+        "int",
+        "How many of each partition's replicas, the last ones, follow without ever being waited"
+        " for or elected. Counts for partitions that are made or reassigned from then on.",
+        least=0,
+    ),
+    _kept(
+        "autoscale.max.partitions",
+        "autoscale_max_partitions",
+        "int",
+        "Up to how many partitions a cluster may give a topic that is overloaded; 0 is not to.",
+        least=0,
+        most=PARTITIONS_PER_TOPIC_MAX,
+    ),
     _kept(
         "durability",
         "durability",

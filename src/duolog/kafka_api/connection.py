@@ -16,6 +16,7 @@ from typing_extensions import Buffer
 
 from duolog.kafka_api.answers import Answer, TaskAnswer
 from duolog.kafka_api.client import Client
+from duolog.kafka_api.dispatch import OutOfTouch
 from duolog.kafka_api.handlers.produce_lane import SHAPE_AT, Lane
 from duolog.kafka_api.receive_buffer import Growable, ReceiveBuffer
 from duolog.observe.logs import get_logger
@@ -179,6 +180,9 @@ class Connection(Growable):
                     self._serve_frames()
                 except MalformedRequest as error:
                     malformed = str(error)
+                except OutOfTouch:
+                    self._transport.close()
+                    return
                 finally:
                     # Whatever went wrong, staged batches must not outlive their bytes.
                     if door.produce.staged:

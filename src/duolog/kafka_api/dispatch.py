@@ -7,6 +7,7 @@ from duolog.broker.broker import Broker
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.handlers import (
     alter_configs,
+    alter_partition_reassignments,
     create_partitions,
     create_topics,
     delete_groups,
@@ -17,6 +18,7 @@ from duolog.kafka_api.handlers import (
     describe_groups,
     describe_log_dirs,
     describe_topic_partitions,
+    elect_leaders,
     find_coordinator,
     heartbeat,
     incremental_alter_configs,
@@ -64,12 +66,29 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.DESCRIBE_LOG_DIRS: describe_log_dirs.handle,
     ApiKey.CREATE_PARTITIONS: create_partitions.handle,
     ApiKey.DELETE_GROUPS: delete_groups.handle,
+    ApiKey.ELECT_LEADERS: elect_leaders.handle,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: incremental_alter_configs.handle,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: alter_partition_reassignments.handle,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: list_partition_reassignments.handle,
     ApiKey.OFFSET_DELETE: offset_delete.handle,
     ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe_topic_partitions.handle,
 }
+
+GUIDING_APIS = frozenset(
+    {
+        ApiKey.METADATA,
+        ApiKey.FIND_COORDINATOR,
+        ApiKey.DESCRIBE_CLUSTER,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    }
+)
+"""By which clients learn whom to ask."""
+
+
+class OutOfTouch(Exception):
+    """This node cannot say who leads what. Hanging up makes a client ask another; told what was
+    known last, or an error, it would ask here again."""
 
 
 class Dispatch:
@@ -89,7 +108,9 @@ class Dispatch:
         self, api_key: int, correlation_id: int, client: Client, body: memoryview
     ) -> bytes | Coroutine[Any, Any, bytes]:
         """The response frame, or a coroutine that returns it. The body is read before this
-        returns, because the buffer under it is used again."""
+        returns, because the buffer under it is used again. Raises OutOfTouch."""
+        if api_key in GUIDING_APIS and self._broker.roles.is_suspended:
+            raise OutOfTouch
         version = client.api_version
         if api_key == ApiKey.API_VERSIONS:
             encoded = api_versions.encode_response(version)

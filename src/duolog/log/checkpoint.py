@@ -12,6 +12,7 @@ from duolog.ports.disk import Disk
 
 RECOVERY_POINTS_FILE = "recovery-points"
 RECENT_POINTS_FILE = "recovery-points.recent"
+WATERMARKS_FILE = "high-watermarks"
 
 RecoveryPoints = dict[tuple[str, int], int]
 """Topic and partition → an offset below which everything was durable."""
@@ -36,6 +37,16 @@ def read_checkpoint(disk: Disk) -> tuple[RecoveryPoints, RecoveryPoints]:
         # A log may have been cut since all were written: what is older alone proves nothing.
         return {}, {}
     return _read(disk, RECOVERY_POINTS_FILE) | recent, recent
+
+
+def write_watermarks(disk: Disk, watermarks: RecoveryPoints) -> None:
+    """How far replicated logs are committed. Durable when it returns."""
+    _write(disk, WATERMARKS_FILE, watermarks)
+
+
+def read_watermarks(disk: Disk) -> RecoveryPoints:
+    """A lost file costs waiting for the other replicas, not data."""
+    return _read(disk, WATERMARKS_FILE)
 
 
 def _write(disk: Disk, path: str, points: RecoveryPoints) -> None:

@@ -8,11 +8,10 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from duolog.config.topic import TopicConfig
-from duolog.log.appender import Appender
 from duolog.log.cleaned_segment import CleanedSegment
 from duolog.log.compaction import CompactionPlan, plan_compaction
-from duolog.log.epochs import EpochHistory
 from duolog.log.marks import Marks, write_marks
+from duolog.log.receiver import Receiver
 from duolog.log.recovery import Recovered
 from duolog.log.retention import count_expired, is_too_old
 from duolog.log.rewriting import Rewriter, Rewritten
@@ -23,8 +22,8 @@ from duolog.model.errors import StorageFailed
 from duolog.ports.disk import Disk, Syncable
 
 
-class Cleaner(Appender):
-    __slots__ = ("_cuts", "_thinner", "epochs", "start_offset")
+class Cleaner(Receiver):
+    __slots__ = ("_cuts", "_thinner", "start_offset")
 
     def __init__(
         self,
@@ -38,7 +37,6 @@ class Cleaner(Appender):
         super().__init__(disk, path, config, recovered, recovery_point=recovery_point)
         self.start_offset = max(recovered.marks.start_offset, self.segments[0].base_offset)
         """First offset that can be read."""
-        self.epochs: EpochHistory = recovered.epochs
         self._cuts = 0
         """Truncations so far: offsets that were planned with before one mean something else."""
         self._thinner: Thinner | None = None
@@ -102,13 +100,22 @@ class Cleaner(Appender):
         self._segments_retired()
         return retired
 
-    def plan_compaction(self, now_ms: int) -> CompactionPlan | None:
-        """What compaction by key would do now; None when there is too little to gain."""
+    def plan_compaction(
+        self, now_ms: int, up_to_offset: int | None = None
+    ) -> CompactionPlan | None:
+        """What compaction by key would do now; None when there is too little to gain.
+
+        Only what ends at or below `up_to_offset` is looked at: a record must not replace an
+        earlier one while it may still be cut off.
+        """
         if not self._config.cleanup_compact or self._failure is not None or self._is_released:
             return None
+        limit = self.durable_offset
+        if up_to_offset is not None:
+            limit = min(limit, up_to_offset)
         return plan_compaction(
             self._rewriter(),
-            [each for each in self.segments[:-1] if each.end_offset <= self.durable_offset],
+            [each for each in self.segments[:-1] if each.end_offset <= limit],
             cleaned_offset=self.marks.cleaned_offset,
             start_offset=self.start_offset,
             now_ms=now_ms,

@@ -35,7 +35,7 @@ _UNSETTLED = -1
 
 
 class Log(Cleaner):
-    __slots__ = ("_has_epochs_file", "_snapshots", "recovery", "settled_offset")
+    __slots__ = ("_snapshots", "recovery", "settled_offset")
 
     def __init__(
         self,
@@ -49,7 +49,6 @@ class Log(Cleaner):
         super().__init__(disk, path, config, recovered, recovery_point=recovery_point)
         self.recovery = recovered.report
         self._snapshots = SnapshotStore(disk, path)
-        self._has_epochs_file = recovered.has_epochs_file
         self.settled_offset = _UNSETTLED
         """Where the log ended when a checkpoint of its owner left nothing to do."""
 
@@ -177,11 +176,6 @@ class Log(Cleaner):
         if not self._has_epochs_file and self._active.size:
             with suppress(OSError):
                 self._save_epochs()
-
-    def _save_epochs(self) -> None:
-        self._unsynced.append(write_epochs(self._disk, self._path, self.epochs))
-        self._directory_changed = True
-        self._has_epochs_file = True
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """As Kafka's OffsetForLeaderEpoch: the epoch found, and where it ended."""

@@ -26,6 +26,19 @@ class Registration(msgspec.Struct, frozen=True):
     peer: str = ""
 
 
+class NodeRecord(msgspec.Struct, frozen=True):
+    """What is remembered of a node for ever, alive or not. The controller's, but for `draining`."""
+
+    node: int
+    directory: str
+    """Identity of the data directory that its replicas were last known to be in."""
+    draining: bool = False
+    """Whether an operator wants it to lead nothing and, where there is room, to hold nothing."""
+    epoch: int = 0
+    """The last broker epoch that the controller has taken in. A live node with another one has
+    not been judged since it registered, and is trusted with nothing on account of its past."""
+
+
 class LiveNode(msgspec.Struct, frozen=True):
     registration: Registration
     epoch: int

@@ -44,6 +44,22 @@ class InvalidReplicaAssignment(Refusal):
     """A replica assignment that names unknown brokers or skips partitions."""
 
 
+class NoReassignmentInProgress(Refusal):
+    """The partition is not on its way to other brokers."""
+
+
+class ElectionNotNeeded(Refusal):
+    """The partition is led by whom the election would choose."""
+
+
+class PreferredLeaderNotAvailable(Refusal):
+    """The first of the partition's replicas is not alive, or lacks acknowledged records."""
+
+
+class EligibleLeadersNotAvailable(Refusal):
+    """No replica is alive that may lead the partition."""
+
+
 class InvalidConfig(Refusal):
     """A setting that is unknown, out of bounds, or not supported."""
 
@@ -58,6 +74,22 @@ class FencedLeaderEpoch(Refusal):
 
 class UnknownLeaderEpoch(Refusal):
     """The request names a newer leader epoch than this broker knows."""
+
+
+class NotLeader(Refusal):
+    """This node does not lead the partition, or may not any more."""
+
+
+class LeadershipLost(NotLeader):
+    """The leader went before what it was asked was confirmed. Whether it happened is unknown."""
+
+
+class StaleBrokerEpoch(Refusal):
+    """The node that asks has been started again since it connected."""
+
+
+class OffsetNotAvailable(Refusal):
+    """A new leader does not know yet how far the records are that all in-sync replicas have."""
 
 
 class OffsetOutOfRange(Refusal):
@@ -132,6 +164,10 @@ class CoordinatorLoading(Refusal):
     """The group's coordinator is reading its state."""
 
 
+class NotCoordinator(Refusal):
+    """Another node coordinates the group, or will in a moment."""
+
+
 class InvalidGroupId(Refusal):
     """A group id that cannot be."""
 
@@ -190,3 +226,7 @@ class OffsetMetadataTooLarge(Refusal):
 
 class UnsupportedVersion(Refusal):
     """The request needs a feature that its version, or this broker, does not have."""
+
+
+class PeerFailed(Refusal):
+    """Another node failed, or refused in a way unknown here. Whether it happened is unknown."""

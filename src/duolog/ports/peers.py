@@ -16,6 +16,8 @@ class PeerUnreachable(Exception):
     def __init__(self, node: int, reason: str, *, was_sent: bool) -> None:
         super().__init__(f"node {node} {reason}")
         self.node = node
+        self.reason = reason
+        """What the node does, as the rest of a sentence."""
         self.was_sent = was_sent
         """Whether the node may have acted on the request: then its outcome is unknown."""
 
@@ -47,8 +49,8 @@ class Caller(NamedTuple):
 
 
 PeerHandler = Callable[[Caller, memoryview], Awaitable[bytes | Sequence[Chunk]]]
-"""Answers a request; a Refusal that it raises travels back. The body is valid until it returns
-or awaits."""
+"""Answers a request; a Refusal that it raises travels back. Cancelled when its caller gives up.
+The body is the handler's own."""
 
 PeerHandlers = Mapping[int, PeerHandler]
 """By the kind of request."""

@@ -34,6 +34,11 @@ class Transport(Protocol):
         """The peer's address without its port."""
         ...
 
+    @property
+    def identity(self) -> str | None:
+        """Who the peer's certificate says it is; None without one."""
+        ...
+
     def send(self, data: bytes) -> None:
         """As `write`, for bytes alone: what nearly every answer is."""
         ...

@@ -26,7 +26,8 @@ class Answer(Deferred):
         now_ns: Callable[[], int],
     ) -> None:
         """`stats` counts it until it is known what is asked for."""
-        super().__init__()
+        # By name: `super` takes as long again as all of this.
+        Deferred.__init__(self)
         self._protocol = protocol
         self._request_id = request_id
         self._stats = stats
@@ -40,7 +41,16 @@ class Answer(Deferred):
 
     def done(self, result: Shape | Refusal | None) -> None:
         """Answer now; an action without a result has None."""
-        self.complete(self._response(result))
+        if isinstance(result, Refusal):
+            self.complete(self._failure(fault_of(result)))
+            return
+        stats = self._stats
+        stats.done(self._started_ns, self._now_ns())
+        if getattr(result, "failed", None):
+            # A batch of which an entry failed is a success that tells of an error.
+            stats.failed += 1
+        assert self._action is not None
+        self.complete(self._protocol.success(self._action, result, self._request_id))
 
     async def after(self, handle: Waiting, context: Context, asked: Any) -> None:
         """Answer when the action is through."""
@@ -55,20 +65,7 @@ class Answer(Deferred):
             raise
         self.done(result)
 
-    def _response(self, result: Shape | Refusal | None) -> Response:
-        if isinstance(result, Refusal):
-            return self._failure(fault_of(result))
-        self._count(failed=bool(getattr(result, "failed", None)))
-        assert self._action is not None
-        return self._protocol.success(self._action, result, self._request_id)
-
     def _failure(self, found: Fault) -> Response:
-        self._count(failed=True)
+        self._stats.done(self._started_ns, self._now_ns())
+        self._stats.failed += 1
         return self._protocol.failure(found, self._request_id)
-
-    def _count(self, *, failed: bool) -> None:
-        """A batch of which an entry failed is a success that tells of an error."""
-        stats = self._stats
-        stats.done(self._started_ns, self._now_ns())
-        if failed:
-            stats.failed += 1

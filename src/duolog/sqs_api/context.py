@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queues import Queues
+from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.model.errors import Refusal
 from duolog.sqs_api.arns import Arns
 from duolog.sqs_api.queue_urls import QueueUrls
@@ -30,7 +31,7 @@ class Context:
     sender_id: str
     """Who signed the request; empty when nobody had to, and then it is the account's own."""
 
-    def queue(self, url: str) -> Queue:
+    def queue(self, url: str) -> Queue | RoutedQueue:
         """QueueDoesNotExist when there is none."""
         return self.queues.get(self.urls.name_in(url))
 

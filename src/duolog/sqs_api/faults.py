@@ -65,11 +65,15 @@ NAMES: dict[type[Refusal], str] = {
     refused.BatchTooLarge: "InvalidParameterValue",
     refused.NotEnoughReplicas: UNAVAILABLE,
     refused.RequestTimedOut: UNAVAILABLE,
+    refused.PeerFailed: UNAVAILABLE,
     refused.StorageFailed: UNAVAILABLE,
     refused.FencedLeaderEpoch: UNAVAILABLE,
     refused.UnknownLeaderEpoch: UNAVAILABLE,
     refused.CoordinatorNotAvailable: UNAVAILABLE,
     refused.CoordinatorLoading: UNAVAILABLE,
+    refused.NotLeader: UNAVAILABLE,
+    refused.LeadershipLost: UNAVAILABLE,
+    refused.OffsetNotAvailable: UNAVAILABLE,
     # What only a Kafka client can have done. Here it would be a mistake of our own.
     refused.InvalidReplicaAssignment: INTERNAL,
     refused.OffsetOutOfRange: INTERNAL,
@@ -98,6 +102,12 @@ NAMES: dict[type[Refusal], str] = {
     refused.RebalanceInProgress: INTERNAL,
     refused.OffsetMetadataTooLarge: INTERNAL,
     refused.UnsupportedVersion: INTERNAL,
+    refused.EligibleLeadersNotAvailable: INTERNAL,
+    refused.PreferredLeaderNotAvailable: INTERNAL,
+    refused.ElectionNotNeeded: INTERNAL,
+    refused.NoReassignmentInProgress: INTERNAL,
+    refused.NotCoordinator: INTERNAL,
+    refused.StaleBrokerEpoch: INTERNAL,
 }
 
 

@@ -34,6 +34,18 @@ class Wanted:
                 name[: -len(_PREFIX_MARK)] for name in given if name.endswith(_PREFIX_MARK)
             )
 
+    @classmethod
+    def of(
+        cls,
+        system: Sequence[str] | None,
+        older_system: Sequence[str] | None,
+        given: Sequence[str] | None,
+    ) -> "Wanted":
+        """By the names in a request, of which most have none."""
+        if not (system or older_system or given):
+            return NOTHING
+        return cls([*(system or ()), *(older_system or ())], given or ())
+
     def message(self, received: Received, context: Context) -> Message:
         message = received.message
         attributes = None
@@ -74,6 +86,10 @@ class Wanted:
         return {
             name: value for name, value in known.items() if value is not None and name in wanted
         }
+
+
+NOTHING = Wanted((), ())
+"""But the body."""
 
 
 def _value(attribute: MessageAttribute) -> MessageAttributeValue:

@@ -1,4 +1,4 @@
-"""The SQS clients of the node that all client tests share; every test has queues of its own."""
+"""The SQS clients of the node that a test goes through; every test has queues of its own."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,13 +16,13 @@ def protocol(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def sqs(node: Node, protocol: str) -> Any:
     """boto3's client, as it is and as it was before it changed to JSON."""
     return client(node.sqs, protocol)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def modern_sqs(node: Node) -> Any:
     """boto3's client as it is, for what does not differ between the protocols."""
     return client(node.sqs)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from tests.harness.sqs import Queue, error_code
+from tests.harness.node import Node
+from tests.harness.sqs import Queue, client, error_code
 
 WAKE_SECONDS_MAX = 0.5
 """A parked client has its message in a millisecond or two; the machine may be busy."""
@@ -47,7 +48,9 @@ def test_a_queue_can_make_every_receive_wait(modern_sqs: Any) -> None:
     assert time.monotonic() - started < WAKE_SECONDS_MAX
 
 
-def test_long_polls_are_served_in_the_order_of_their_arrival(queue: Queue) -> None:
+def test_long_polls_are_served_in_the_order_of_their_arrival(lone_node: Node) -> None:
+    """Of those that wait on the leader's own node; from another one all of them look at once."""
+    queue = Queue.create(client(lone_node.sqs))
     with ThreadPoolExecutor(3) as pool:
         waiting = []
         for _ in range(3):

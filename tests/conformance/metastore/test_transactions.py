@@ -1,6 +1,6 @@
 import asyncio
 
-from duolog.ports.metastore import Compare, Delete, MetaStore, Put
+from duolog.ports.metastore import OPERATIONS_MAX, Compare, Delete, MetaStore, Put
 
 
 async def put(store: MetaStore, key: str, value: bytes = b"") -> int:
@@ -74,6 +74,15 @@ async def test_one_failed_compare_refuses_every_operation(store):
 async def test_the_operations_of_one_transaction_share_a_revision(store):
     revision = (await store.transact([], [Put("a", b""), Put("b", b"")])).revision
     assert (await store.get("a")).mod_revision == (await store.get("b")).mod_revision == revision
+
+
+async def test_a_transaction_can_be_as_long_as_promised(store):
+    keys = [f"k/{n}" for n in range(OPERATIONS_MAX)]
+    result = await store.transact(
+        [Compare(key, 0) for key in keys], [Put(key, b"\x00\xff") for key in keys]
+    )
+    assert result.committed
+    assert len((await store.range("k/")).entries) == OPERATIONS_MAX
 
 
 async def test_of_concurrent_transactions_on_one_revision_one_wins(store):

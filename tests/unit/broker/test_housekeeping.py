@@ -13,7 +13,8 @@ from duolog.adapters.sqlite import SqliteStore
 from duolog.broker import storage
 from duolog.broker.broker import Broker
 from duolog.broker.housekeeping import Housekeeping, Thinnable
-from duolog.broker.partition import SNAPSHOT_AFTER_BATCHES, Partition
+from duolog.broker.partition import Partition
+from duolog.broker.replica import SNAPSHOT_AFTER_BATCHES
 from duolog.log.checkpoint import (
     RECENT_POINTS_FILE,
     RECOVERY_POINTS_FILE,

@@ -45,7 +45,8 @@ KAFKA_4_TOPIC_SETTINGS = [
 
 
 def test_every_topic_setting_of_kafka_4_is_known() -> None:
-    assert set(TOPIC_SETTINGS) == {*KAFKA_4_TOPIC_SETTINGS, "durability"}
+    ours = {"durability", "async.replicas", "autoscale.max.partitions"}
+    assert set(TOPIC_SETTINGS) == {*KAFKA_4_TOPIC_SETTINGS, *ours}
 
 
 def test_every_setting_has_a_field_or_a_reason_why_it_cannot_change() -> None:

@@ -14,6 +14,7 @@ from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.broker import Broker
 from duolog.kafka_api.connection import Connection
 from duolog.kafka_api.door import KafkaDoor
+from duolog.model.errors import NotLeader
 from duolog.observe.metrics import Metrics
 from duolog.ports.disk import Syncable, SyncDone
 from duolog.ports.transport import Chunk, FileRange
@@ -357,3 +358,13 @@ async def test_a_produce_that_is_not_confirmed_in_time_is_told_so(bench: Bench) 
     bench.disk.release()
     await _settle()
     assert bench.wire.ids() == [1, 2, 3]
+
+
+async def test_a_node_that_is_out_of_touch_hangs_up_on_who_asks_whom_to_ask(bench: Bench) -> None:
+    bench.broker.suspend(NotLeader("out of touch"))
+    bench.receive(produce(1))
+    assert bench.wire.ids() == [1]
+    topics = {"topics": None, "allow_auto_topic_creation": False}
+    bench.receive(request(ApiKey.METADATA, 4, 2, topics))
+    assert bench.wire.is_closed
+    assert bench.wire.ids() == [1]

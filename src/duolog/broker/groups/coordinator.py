@@ -1,54 +1,51 @@
 """Serves consumer groups: finds the group, asks it, performs what it decides.
 
-The decisions are in core/groups/group.py. Here are only the things that a decision cannot
-have: the clock, the requests that wait, the timer, and the writes.
+The decisions are in core/groups/group.py. A group belongs to a partition of the store, and
+this node serves those whose partition it leads: one shard for each.
 """
 
+import asyncio
+import contextlib
 import uuid
 from collections.abc import Callable, Collection, Container, Iterable
-from typing import assert_never
+from typing import TYPE_CHECKING
 
-from duolog.broker.groups.alarm import Alarm
-from duolog.broker.groups.deadlines import Deadlines
-from duolog.broker.groups.offset_store import OffsetStore
-from duolog.broker.groups.parking import Parking
-from duolog.broker.groups.writer import GroupWriter
-from duolog.core.groups.formats import UnreadableRecord, decode
+from duolog.broker.groups.offset_store import OffsetStore, Tenure
+from duolog.broker.groups.shard import GroupShard
 from duolog.core.groups.group import Group
 from duolog.core.groups.ledger import TopicPartition
 from duolog.core.groups.messages import (
     NO_GENERATION,
     UNKNOWN_MEMBER_ID,
-    Answer,
     CommitRequest,
-    Effect,
     JoinReply,
     JoinRequest,
     MemberIdentity,
     Outcome,
-    Reply,
     SyncReply,
     SyncRequest,
-    Ticket,
-    Write,
 )
 from duolog.core.groups.placement import partition_for
 from duolog.core.groups.settings import GroupSettings
-from duolog.core.groups.state import Moment
 from duolog.model.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
     GroupIdNotFound,
     InvalidGroupId,
+    NotCoordinator,
     PolicyViolation,
     Refusal,
     UnknownMember,
 )
 from duolog.model.limits import CLIENT_ID_CHARS_IN_MEMBER_ID_MAX, GROUP_TEXT_BYTES_MAX
-from duolog.observe.logs import get_logger
+from duolog.model.names import OFFSETS_TOPIC
 from duolog.ports.clock import Clock
 
-log = get_logger("groups")
+if TYPE_CHECKING:
+    from duolog.broker.partition import Partition
+
+STOP_S_MAX = 5.0
+"""How long a stop waits for the writes under way."""
 
 
 class GroupCoordinator:
@@ -64,119 +61,146 @@ class GroupCoordinator:
         self._store = store
         self._settings = settings
         self._new_id = new_id
-        self._groups: dict[str, Group] = {}
-        self._writer = GroupWriter(store, self, settings.writes_queued_max)
-        self._deadlines = Deadlines()
-        self._expiry_due_ms = 0
-        self._alarm = Alarm(clock, self.tick)
-        self._parking = Parking()
+        self._shards: dict[int, GroupShard] = {}
+        self._topics: Container[str] | None = None
         self._closed: Refusal | None = CoordinatorLoading("the groups are being read")
 
     async def start(self, topics: Container[str]) -> None:
-        """Read the groups. Offsets of topics that are gone are forgotten.
+        """Begin to serve: `topics` are all that there are, as a live view.
 
-        `topics` is asked when everything is read, so it may be a live view.
+        Only now are groups read: before the catalog is complete, what was committed for a
+        topic further down would be taken to be of one that is gone. A node alone can serve
+        all of them when this returns.
         """
-        async for stored in self._store.load():
-            try:
-                record = decode(stored.key, stored.value)
-            except UnreadableRecord as error:
-                log.warning("group record skipped", partition=stored.partition, error=str(error))
-                continue
-            if record.group_id not in self._groups:
-                self._groups[record.group_id] = Group(record.group_id, self._settings)
-            self._groups[record.group_id].replay(record)
-        now = self._now()
+        self._topics = topics
         self._closed = None
-        self._expiry_due_ms = now.monotonic_ms + self._settings.offsets_retention_check_interval_ms
-        for group in list(self._groups.values()):
-            group.loaded(now)
-            self._settle(group)
-        committed = {at.topic for group in self._groups.values() for at in group.ledger.offsets}
-        for topic in sorted(committed):
-            if topic not in topics:
-                await self.topic_deleted(topic)
-        self._set_alarm()
-        log.info("groups read", groups=len(self._groups))
+        for shard in self._shards.values():
+            shard.load(topics)
+        if not self._store.is_replicated:
+            await self._until_read()
 
     async def stop(self) -> None:
         """Let the writes under way end, then turn away those who wait for something else."""
         self._closed = CoordinatorNotAvailable("the coordinator is shutting down")
-        self._alarm.cancel()
-        await self._writer.settled()
-        self._parking.refuse_all(self._closed)
+        shards = list(self._shards.values())
+        # A write may be waiting for nodes that do not come back.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_S_MAX):
+                for shard in shards:
+                    await shard.writer.settled()
+        for shard in shards:
+            shard.close(self._closed)
+
+    def leading(self, partition: "Partition") -> None:
+        """As a listener to what the broker leads, of which the store's partitions concern us."""
+        if partition.topic.name == OFFSETS_TOPIC:
+            self.begin(Tenure(partition.index, partition.leader_epoch))
+
+    def left(self, partition: "Partition") -> None:
+        if partition.topic.name == OFFSETS_TOPIC:
+            self.end(partition.index)
+
+    def begin(self, tenure: Tenure) -> None:
+        """This node leads a partition of the store, or leads it anew: read its groups. What is
+        known of them from before no longer counts."""
+        self.end(tenure.partition)
+        shard = GroupShard(tenure, self._clock, self._store, self._settings, self._read_again)
+        self._shards[tenure.partition] = shard
+        if self._closed is None:
+            assert self._topics is not None
+            shard.load(self._topics)
+
+    def end(self, partition: int) -> None:
+        """This node does not lead that partition any more."""
+        shard = self._shards.pop(partition, None)
+        if shard is not None:
+            shard.close(NotCoordinator("another node coordinates the group now"))
 
     def fresh_member_id(self, client_id: str, instance_id: str | None) -> str:
         """Starts with what an operator knows the member by, as Kafka's do."""
         name = instance_id or client_id
         return f"{name[:CLIENT_ID_CHARS_IN_MEMBER_ID_MAX]}-{self._new_id()}"
 
+    async def locate(self, group_id: str) -> int:
+        """The partition of the store whose leader coordinates the group.
+
+        As in Kafka, the store is made when a coordinator is first looked for.
+        """
+        self._check_open()
+        if not self._store.exists:
+            await self._store.create()
+            await self._until_read()
+        return self._partition_of(group_id)
+
     async def join(self, group_id: str, request: JoinRequest) -> JoinReply:
         _check_managed(group_id)
-        group = self.find(group_id)
+        shard = self._shard(group_id)
+        group = shard.groups.get(group_id)
         if group is None:
             if request.member_id != UNKNOWN_MEMBER_ID:
                 raise UnknownMember(f"there is no group {group_id}")
-            group = self._create(group_id)
-        reply = await self._ask(group, lambda ticket: group.join(request, ticket, self._now()))
+            group = self._create(shard, group_id)
+        reply = await shard.ask(group, lambda ticket: group.join(request, ticket, shard.now()))
         assert isinstance(reply, JoinReply)
         return reply
 
     async def sync(self, group_id: str, request: SyncRequest) -> SyncReply:
-        group = self._find_managed(group_id)
-        reply = await self._ask(group, lambda ticket: group.sync(request, ticket, self._now()))
+        shard, group = self._find_managed(group_id)
+        reply = await shard.ask(group, lambda ticket: group.sync(request, ticket, shard.now()))
         assert isinstance(reply, SyncReply)
         return reply
 
     def heartbeat(self, group_id: str, who: MemberIdentity, generation: int) -> None:
-        self._find_managed(group_id).heartbeat(who, generation, self._now())
+        shard, group = self._find_managed(group_id)
+        group.heartbeat(who, generation, shard.now())
 
     def leave(self, group_id: str, leaving: list[MemberIdentity]) -> list[Refusal | None]:
         """One result for each who wants to leave."""
         _check_managed(group_id)
-        group = self.find(group_id)
+        shard = self._shard(group_id)
+        group = shard.groups.get(group_id)
         if group is None:
             return [UnknownMember(f"there is no group {group_id}") for _ in leaving]
-        results, effects = group.leave(leaving, self._now())
-        self._perform(group, effects)
+        results, effects = group.leave(leaving, shard.now())
+        shard.perform(group, effects)
         return results
 
     async def commit(self, group_id: str, request: CommitRequest) -> Outcome:
         """Returns once the offsets are durable; tells which of them were refused."""
-        group = self.find(group_id)
-        self._writer.check_room(self._partition_of(group_id))
+        shard = self._shard(group_id)
+        shard.writer.check_room()
+        group = shard.groups.get(group_id)
         if group is None:
             if request.generation > NO_GENERATION:
                 raise GroupIdNotFound(f"there is no group {group_id}")
-            group = self._create(group_id)
-        reply = await self._ask(group, lambda ticket: group.commit(request, ticket, self._now()))
+            group = self._create(shard, group_id)
+        reply = await shard.ask(group, lambda ticket: group.commit(request, ticket, shard.now()))
         assert isinstance(reply, Outcome)
         return reply
 
     async def delete_offsets(self, group_id: str, named: Iterable[TopicPartition]) -> Outcome:
-        group = self.get(group_id)
-        self._writer.check_room(self._partition_of(group_id))
-        reply = await self._ask(group, lambda ticket: group.delete_offsets(named, ticket))
+        group, shard = self.get(group_id), self._shard(group_id)
+        shard.writer.check_room()
+        reply = await shard.ask(group, lambda ticket: group.delete_offsets(named, ticket))
         assert isinstance(reply, Outcome)
         return reply
 
     async def delete(self, group_id: str) -> None:
         group = self.get(group_id)
-        await self._ask(group, group.delete)
+        await self._shard(group_id).ask(group, group.delete)
 
     async def topic_deleted(self, topic: str) -> None:
         """Forget what was committed for the topic.
 
-        Not waited for: the catalog waits for us here, and a write may be waiting for the
-        catalog. What a crash prevents is made up for at the next start.
+        Not waited for: the catalog waits for us here. What a crash prevents is made up for
+        when the groups are next read.
         """
-        for group in list(self._groups.values()) if self._closed is None else ():
-            self._perform(group, group.topic_deleted(topic))
+        for shard in self._shards.values() if self._closed is None else ():
+            shard.topic_deleted(topic)
 
     def find(self, group_id: str) -> Group | None:
         """To read; only the coordinator tells a group anything."""
-        self._check_open()
-        return self._groups.get(group_id)
+        return self._shard(group_id).groups.get(group_id)
 
     def get(self, group_id: str) -> Group:
         group = self.find(group_id)
@@ -186,97 +210,65 @@ class GroupCoordinator:
 
     @property
     def groups(self) -> Collection[Group]:
+        """Those that this node coordinates."""
         self._check_open()
-        return self._groups.values()
+        groups: list[Group] = []
+        for shard in self._shards.values():
+            try:
+                shard.check_open()
+            except NotCoordinator as refusal:
+                # Whoever lists groups has not come to the wrong node.
+                raise CoordinatorNotAvailable(str(refusal)) from refusal
+            groups += shard.groups.values()
+        return groups
 
     def tick(self) -> None:
-        """Do what is due. The alarm calls this."""
-        now = self._now()
-        for group_id in list(self._deadlines.take_due(now.monotonic_ms)):
-            group = self._groups[group_id]
-            self._perform(group, group.tick(now))
-        if now.monotonic_ms >= self._expiry_due_ms:
-            interval_ms = self._settings.offsets_retention_check_interval_ms
-            self._expiry_due_ms = now.monotonic_ms + interval_ms
-            for group in list(self._groups.values()):
-                self._perform(group, group.expire(now))
-        self._set_alarm()
+        """Do what is due. Each shard has an alarm of its own that does it in time."""
+        for shard in self._shards.values():
+            shard.tick()
 
-    def written(self, group_id: str, write: Write) -> None:
-        group = self._groups[group_id]
-        self._perform(group, group.written(write, self._now()))
+    def _read_again(self, shard: GroupShard) -> None:
+        """For the moment the node may not lead; should it go on to, the log says with what."""
+        if self._shards.get(shard.tenure.partition) is shard and self._closed is None:
+            self.begin(shard.tenure)
 
-    def write_failed(self, group_id: str, write: Write) -> None:
-        group = self._groups[group_id]
-        self._perform(group, group.write_failed(write, self._now()))
+    async def _until_read(self) -> None:
+        while tasks := [each.loading for each in self._shards.values() if each.loading]:
+            done, _ = await asyncio.wait(tasks)
+            for task in done:
+                if not task.cancelled():
+                    task.result()
 
-    async def _ask(self, group: Group, decide: Callable[[Ticket], list[Effect]]) -> Reply:
-        """The group's answer, whenever it comes."""
-        with self._parking.ticket() as (ticket, answered):
-            try:
-                effects = decide(ticket)
-            except Refusal:
-                self._settle(group)
-                raise
-            self._perform(group, effects)
-            reply = await answered
-        if isinstance(reply, Refusal):
-            raise reply
-        return reply
-
-    def _perform(self, group: Group, effects: list[Effect]) -> None:
-        for effect in effects:
-            match effect:
-                case Answer():
-                    self._parking.answer(effect)
-                case Write():
-                    self._writer.submit(self._partition_of(group.id), group.id, effect)
-                case _:
-                    assert_never(effect)
-        self._settle(group)
-
-    def _settle(self, group: Group) -> None:
-        """After each event: forget the group if nothing is left of it, else see to its time."""
-        if group.is_forgettable:
-            del self._groups[group.id]
-            self._deadlines.clear(group.id)
-            return
-        deadline_ms = group.next_deadline_ms()
-        if deadline_ms is not None:
-            self._deadlines.set(group.id, deadline_ms)
-            self._set_alarm()
-
-    def _set_alarm(self) -> None:
-        if self._closed is None:
-            first_ms = self._deadlines.first_ms()
-            self._alarm.set(
-                self._expiry_due_ms if first_ms is None else min(first_ms, self._expiry_due_ms)
-            )
+    def _shard(self, group_id: str) -> GroupShard:
+        self._check_open()
+        shard = self._shards.get(self._partition_of(group_id))
+        if shard is None:
+            raise NotCoordinator("another node coordinates the group")
+        shard.check_open()
+        return shard
 
     def _check_open(self) -> None:
         if self._closed is not None:
-            raise self._closed
+            raise self._closed.with_traceback(None)
 
-    def _find_managed(self, group_id: str) -> Group:
+    def _find_managed(self, group_id: str) -> tuple[GroupShard, Group]:
         _check_managed(group_id)
-        group = self.find(group_id)
+        shard = self._shard(group_id)
+        group = shard.groups.get(group_id)
         if group is None:
             raise UnknownMember(f"there is no group {group_id}")
-        return group
+        return shard, group
 
-    def _create(self, group_id: str) -> Group:
+    def _create(self, shard: GroupShard, group_id: str) -> Group:
         if len(group_id.encode()) > GROUP_TEXT_BYTES_MAX:
             raise InvalidGroupId(f"a group id has at most {GROUP_TEXT_BYTES_MAX} bytes")
-        if len(self._groups) >= self._settings.groups_max:
+        if sum(len(each.groups) for each in self._shards.values()) >= self._settings.groups_max:
             raise PolicyViolation(f"there are {self._settings.groups_max} groups already")
-        group = self._groups[group_id] = Group(group_id, self._settings)
+        group = shard.groups[group_id] = Group(group_id, self._settings)
         return group
 
     def _partition_of(self, group_id: str) -> int:
         return partition_for(group_id, self._store.partitions)
-
-    def _now(self) -> Moment:
-        return Moment(self._clock.monotonic_ms(), self._clock.now_ms())
 
 
 def _check_managed(group_id: str) -> None:

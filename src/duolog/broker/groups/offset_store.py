@@ -5,9 +5,10 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from duolog.broker.cluster_nodes import SoleNode
 from duolog.broker.damage import past_damage
 from duolog.core.groups.settings import GroupSettings
-from duolog.model.errors import CorruptBatch, TopicExists
+from duolog.model.errors import CorruptBatch, NotLeader, TopicExists
 from duolog.model.names import OFFSETS_TOPIC
 from duolog.observe.logs import get_logger
 from duolog.records.builder import build_batch
@@ -41,45 +42,107 @@ class StoredRecord(NamedTuple):
     timestamp_ms: int
 
 
+class Tenure(NamedTuple):
+    """This node's leadership of a partition of the store. It ends with the epoch."""
+
+    partition: int
+    epoch: int
+
+
 class OffsetStore(Protocol):
     @property
+    def is_replicated(self) -> bool:
+        """Whether reading may have to wait for other nodes."""
+        ...
+
+    @property
+    def exists(self) -> bool: ...
+
+    async def create(self) -> None:
+        """Fine if it is there, or somebody else is quicker."""
+        ...
+
+    @property
     def partitions(self) -> int:
-        """Does not change once something is stored."""
+        """Does not change once the store exists."""
         ...
 
-    def load(self) -> AsyncIterator[StoredRecord]:
-        """Everything stored; the records of one partition in the order of their appends."""
+    def leads(self, tenure: Tenure) -> bool:
+        """Whether the tenure lasts, for all that this node may believe at the moment."""
         ...
 
-    async def append(self, partition: int, records: Sequence[KeyValue]) -> None:
-        """Returns once all are durable. Called again for a partition only after that."""
+    def load(self, tenure: Tenure) -> AsyncIterator[StoredRecord]:
+        """All that the partition held when the tenure began, in the order of the appends, once
+        no other node can have missed any of it. NotLeader when the tenure does not last."""
+        ...
+
+    async def append(self, tenure: Tenure, records: Sequence[KeyValue]) -> None:
+        """Returns once all are committed. Called again for a partition only after that.
+
+        NotLeader leaves it unknown whether they will be.
+        """
         ...
 
 
 class TopicOffsetStore:
-    """Makes the topic when something is first written, as Kafka does."""
-
     def __init__(self, broker: "Broker", settings: GroupSettings) -> None:
         self._broker = broker
         self._settings = settings
+
+    @property
+    def is_replicated(self) -> bool:
+        return not isinstance(self._broker.catalog.nodes, SoleNode)
+
+    @property
+    def exists(self) -> bool:
+        return OFFSETS_TOPIC in self._broker.catalog.topics
+
+    async def create(self) -> None:
+        record_bytes_max = 2 * self._settings.group_bytes_max
+        overrides = {
+            "cleanup.policy": "compact",
+            "segment.bytes": str(SEGMENT_BYTES),
+            "max.message.bytes": str(record_bytes_max + APPEND_BYTES_MAX + BATCH_BYTES_OVERHEAD),
+        }
+        with contextlib.suppress(TopicExists):
+            await self._broker.catalog.create_topic(OFFSETS_TOPIC, self.partitions, overrides)
 
     @property
     def partitions(self) -> int:
         topic = self._broker.catalog.topics.get(OFFSETS_TOPIC)
         return self._settings.offsets_partitions if topic is None else topic.partitions
 
-    async def load(self) -> AsyncIterator[StoredRecord]:
-        if OFFSETS_TOPIC not in self._broker.catalog.topics:
-            return
-        for index in range(self.partitions):
-            log = self._broker.partition(OFFSETS_TOPIC, index).log
-            offset = log.start_offset
-            while offset < log.end_offset:
-                chunk: list[StoredRecord] = []
-                offset = self._read(log, index, offset, chunk)
-                for record in chunk:
-                    yield record
-                await asyncio.sleep(0)
+    def leads(self, tenure: Tenure) -> bool:
+        partition = self._broker.routes.get((OFFSETS_TOPIC, tenure.partition))
+        return (
+            partition is not None and partition.is_leader and partition.leader_epoch == tenure.epoch
+        )
+
+    async def load(self, tenure: Tenure) -> AsyncIterator[StoredRecord]:
+        partition = await self._up_to_date(tenure)
+        log = partition.log
+        offset, end_offset = log.start_offset, log.end_offset
+        await partition.until_committed(end_offset)
+        while offset < end_offset:
+            chunk: list[StoredRecord] = []
+            offset = self._read(log, tenure.partition, offset, chunk)
+            for record in chunk:
+                yield record
+            await asyncio.sleep(0)
+            self._check(tenure)
+
+    async def _up_to_date(self, tenure: Tenure) -> "Partition":
+        """The partition, once this node's catalog shows all that was there when it was elected:
+        a topic that is still to come would be taken to be gone, and its offsets forgotten."""
+        catalog = self._broker.catalog
+        topic = self._check(tenure).topic
+        await catalog.follower.until(catalog.partition_entry(topic, tenure.partition).mod_revision)
+        return self._check(tenure)
+
+    def _check(self, tenure: Tenure) -> "Partition":
+        if not self.leads(tenure):
+            raise NotLeader("this node does not lead the group's partition")
+        return self._broker.partition(OFFSETS_TOPIC, tenure.partition)
 
     def _read(self, log: "Log", index: int, offset: int, into: list[StoredRecord]) -> int:
         """Read some of a partition's records; the offset at which to go on."""
@@ -105,28 +168,14 @@ class TopicOffsetStore:
             return past
         return reached if reached > offset else log.end_offset
 
-    async def append(self, partition: int, records: Sequence[KeyValue]) -> None:
-        target = await self._partition(partition)
+    async def append(self, tenure: Tenure, records: Sequence[KeyValue]) -> None:
         now_ms = self._broker.clock.now_ms()
         for chunk in _chunks(records):
-            await target.append(
+            partition = self._check(tenure)
+            partition.check_in_sync()
+            await partition.append(
                 build_batch([Record(key, value, timestamp=now_ms) for key, value in chunk])
             )
-
-    async def _partition(self, index: int) -> "Partition":
-        if OFFSETS_TOPIC not in self._broker.catalog.topics:
-            record_bytes_max = 2 * self._settings.group_bytes_max
-            overrides = {
-                "cleanup.policy": "compact",
-                "segment.bytes": str(SEGMENT_BYTES),
-                "max.message.bytes": str(
-                    record_bytes_max + APPEND_BYTES_MAX + BATCH_BYTES_OVERHEAD
-                ),
-            }
-            # Another partition's first write may have been quicker.
-            with contextlib.suppress(TopicExists):
-                await self._broker.catalog.create_topic(OFFSETS_TOPIC, self.partitions, overrides)
-        return self._broker.partition(OFFSETS_TOPIC, index)
 
 
 def _chunks(records: Sequence[KeyValue]) -> Iterator[list[KeyValue]]:

@@ -55,7 +55,7 @@ class QueueCatalog:
     ) -> None:
         """`hold_ms` is how long the name of a deleted queue cannot be used again."""
         self._store = store
-        self._new_id = new_id
+        self.new_id = new_id
         self._region = region
         self._account = account
         self._hold_ms = hold_ms
@@ -110,7 +110,7 @@ class QueueCatalog:
                     continue
             queue = QueueEntry(
                 name=name,
-                id=self._new_id(),
+                id=self.new_id(),
                 attributes=canonical_attributes(attributes),
                 config=config,
                 tags=dict(tags),

@@ -44,7 +44,7 @@ def settle_future(future: asyncio.Future[None], failure: Refusal | None) -> None
 
 
 class Commits:
-    """Several writes that are answered together."""
+    """Several writes that are answered together. It waits for each of them itself."""
 
     __slots__ = ("_failure", "_open", "_settled")
 
@@ -57,7 +57,7 @@ class Commits:
     def add(self, partition: Partition, end_offset: int) -> None:
         if partition.high_watermark < end_offset:
             self._open += 1
-            partition.wait_committed(end_offset, _Committed(self._one_settled))
+            partition.wait_committed(end_offset, self)
 
     def add_changes(self, partition: QueuePartition) -> None:
         """Everything that was decided about the partition's messages so far."""
@@ -66,10 +66,12 @@ class Commits:
 
     def close(self) -> None:
         """Everything was added."""
-        self._one_settled(None)
+        self.settle(None)
 
-    def _one_settled(self, failure: Refusal | None) -> None:
-        self._failure = self._failure or failure
+    def settle(self, failure: Refusal | None) -> None:
+        """One of them is relied upon from now on, or never."""
+        if failure is not None and self._failure is None:
+            self._failure = failure
         self._open -= 1
         if not self._open:
             self._settled(self._failure)

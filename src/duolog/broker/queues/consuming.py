@@ -26,6 +26,7 @@ class Consuming:
         self._parked: OrderedDict[Receive, None] = OrderedDict()
         self._turn = 0
         """Which partition the next receive looks at first."""
+        self._on_handed_out = self._handed_out
 
     @property
     def parked(self) -> int:
@@ -42,8 +43,13 @@ class Consuming:
         """Answered with messages, or after `wait_ms` without any."""
         if visibility_ms is None:
             visibility_ms = self._queue.config.visibility_timeout_seconds * 1000
-        receive = Receive(count, visibility_ms, attempt.encode() if attempt else b"", done)
-        self._queue.journaled(partial(self._begin, receive, wait_ms), receive.answer)
+        receive = Receive(
+            count, visibility_ms, attempt.encode() if attempt else b"", done, self._on_handed_out
+        )
+        if self._queue.is_writable and not self._queue.is_gone:
+            self._begin(receive, wait_ms)
+        else:
+            self._queue.journaled(partial(self._begin, receive, wait_ms), receive.answer)
         return receive
 
     def _begin(self, receive: Receive, wait_ms: int) -> None:
@@ -95,27 +101,37 @@ class Consuming:
 
     def _serve(self, receive: Receive, now_ms: int) -> bool:
         """Hand out what there is; False if that is nothing."""
-        found: list[Received] = []
-        commits: Commits | None = None
         partitions = self._queue.partitions
-        if len(partitions) > 1:
-            first = self._turn % len(partitions)
-            partitions = partitions[first:] + partitions[:first]
+        if len(partitions) > 1 or receive.attempt:
+            return self._serve_from_any(receive, now_ms)
+        partition = partitions[0]
+        end_offset = self._hand_out(receive, partition, receive.count, now_ms)
+        if end_offset is None:
+            return False
+        if receive.timer is not None:
+            receive.unpark()
+        assert partition.journal is not None
+        partition.journal.partition.wait_committed(end_offset, receive)
+        return True
+
+    def _serve_from_any(self, receive: Receive, now_ms: int) -> bool:
+        partitions = self._queue.partitions
+        first = self._turn % len(partitions)
+        partitions = partitions[first:] + partitions[:first]
         again = self._find_again(receive, now_ms) if receive.attempt else {}
+        commits: Commits | None = None
         for partition in again or partitions:
             if again:
-                end_offset = self._hand_out_again(
-                    receive, partition, again[partition], now_ms, found
-                )
-            elif wanted := receive.count - len(found):
-                end_offset = self._hand_out(receive, partition, wanted, now_ms, found)
+                end_offset = self._hand_out_again(receive, partition, again[partition], now_ms)
+            elif wanted := receive.count - len(receive.found):
+                end_offset = self._hand_out(receive, partition, wanted, now_ms)
             else:
                 break
             if end_offset is not None:
                 journal = partition.journal
                 assert journal is not None
                 if commits is None:
-                    commits = Commits(partial(self._handed_out, receive, found))
+                    commits = Commits(receive.settle)
                 commits.add(journal.partition, end_offset)
         if commits is None:
             return False
@@ -125,64 +141,66 @@ class Consuming:
         return True
 
     def _hand_out(
-        self,
-        receive: Receive,
-        partition: QueuePartition,
-        count: int,
-        now_ms: int,
-        found: list[Received],
+        self, receive: Receive, partition: QueuePartition, count: int, now_ms: int
     ) -> int | None:
         """What the journal must reach before the answer; None if nothing was handed out."""
         delivery = partition.delivery
         if delivery.soonest_ms <= now_ms:
             delivery.tick(now_ms)
+        take = partition.reader.take
         while offsets := delivery.choose(count, now_ms):
-            records = []
-            gone = []
-            for offset in offsets:
-                record = partition.reader.take(offset)
-                if record is None:
-                    gone.append(offset)
-                else:
-                    records.append(record)
-            if gone:
-                start_offset = partition.data.log.start_offset
-                if gone[0] < start_offset:
-                    # Retention of the topic, or DeleteRecords, was quicker than upkeep.
-                    partition.change(Trimmed(start_offset))
-                partition.change(Deleted(tuple(each for each in gone if each >= start_offset)))
-            if records:
+            records = [take(offset) for offset in offsets]
+            if None in records:
+                offsets = self._give_up_missing(partition, offsets, records)
+            if offsets:
                 break
         else:
             return None
         once = self._queue.config.delivery == "at-most-once"
-        taken = [record.offset for record in records if record.offset is not None]
         end_offset = partition.deliver(
-            taken, now_ms, now_ms + receive.visibility_ms, attempt=receive.attempt, once=once
+            offsets, now_ms, now_ms + receive.visibility_ms, attempt=receive.attempt, once=once
         )
-        receive.handed_out.append((partition, taken))
+        receive.handed_out.append((partition, offsets))
         for record in records:
-            found.append(self._received(partition, record, now_ms))
+            if record is not None:
+                receive.found.append(self._received(partition, record, now_ms))
         self._queue.owner.rearm(partition)
         return end_offset
 
+    def _give_up_missing(
+        self, partition: QueuePartition, offsets: list[int], records: Sequence[Record | None]
+    ) -> list[int]:
+        """Messages that cannot be read are done; returns the others."""
+        found: list[int] = []
+        gone: list[int] = []
+        for offset, record in zip(offsets, records, strict=True):
+            (gone if record is None else found).append(offset)
+        start_offset = partition.data.log.start_offset
+        if gone[0] < start_offset:
+            # Retention of the topic, or DeleteRecords, was quicker than upkeep.
+            partition.change(Trimmed(start_offset))
+        partition.change(Deleted(tuple(each for each in gone if each >= start_offset)))
+        return found
+
     def _received(self, partition: QueuePartition, record: Record, now_ms: int) -> Received:
-        offset, index = record.offset, partition.data.index
+        offset, data = record.offset, partition.data
         assert offset is not None
-        # What is delivered at most once is not held: it is gone already.
         held = partition.delivery.held(offset)
-        count = 1 if held is None else held.receive_count
-        received_ms = now_ms if held is None else held.received_ms
+        if held is None:
+            # What is delivered at most once is not held: it is gone already.
+            count, received_ms, first_received_ms = 1, now_ms, now_ms
+        else:
+            count, received_ms = held.receive_count, held.received_ms
+            first_received_ms = held.first_received_ms
         message = from_record(record)
+        queue = self._queue
         return Received(
             message.origin or partition.ids.of(offset),
-            self._queue.receipts.encode(
-                index, offset, count, partition.data.leader_epoch, received_ms
-            ),
+            queue.receipts.encode(data.index, offset, count, data.leader_epoch, received_ms),
             message,
             count,
-            now_ms if held is None else held.first_received_ms,
-            sequence_number(index, offset) if self._queue.config.fifo else None,
+            first_received_ms,
+            sequence_number(data.index, offset) if queue.config.fifo else None,
         )
 
     def _find_again(self, receive: Receive, now_ms: int) -> dict[QueuePartition, tuple[int, ...]]:
@@ -200,7 +218,6 @@ class Consuming:
         partition: QueuePartition,
         offsets: Sequence[int],
         now_ms: int,
-        found: list[Received],
     ) -> int | None:
         """The client did not get the answer to the same attempt: it gets the same once more."""
         end_offset = None
@@ -210,21 +227,26 @@ class Consuming:
                 end_offset = partition.change(
                     VisibilityChanged(offset, now_ms + receive.visibility_ms)
                 )
-                found.append(self._received(partition, record, now_ms))
+                receive.found.append(self._received(partition, record, now_ms))
         self._queue.owner.rearm(partition)
         if not receive.visibility_ms:
             # Others may have them already, but not in the middle of this.
             asyncio.get_running_loop().call_soon(self.serve_parked)
         return end_offset
 
-    def _handed_out(self, receive: Receive, found: list[Received], failure: Refusal | None) -> None:
+    def _handed_out(self, receive: Receive, failure: Refusal | None) -> None:
         if receive.is_abandoned and failure is None:
             now_ms = self._queue.clock.now_ms()
-            counts = (each.receive_count for each in found)
+            counts = (each.receive_count for each in receive.found)
             for partition, offsets in receive.handed_out:
                 partition.release(list(zip(offsets, counts, strict=False)), now_ms)
         else:
-            receive.answer(failure or found)
+            receive.answer(failure or receive.found)
+
+    def end_parked(self) -> None:
+        """There is nothing left to wait for here."""
+        while self._parked:
+            self._parked.popitem(last=False)[0].answer([])
 
     def refuse_parked(self) -> None:
         """The queue was deleted: whoever waits is told."""

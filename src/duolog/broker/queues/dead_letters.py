@@ -11,6 +11,7 @@ from typing import Protocol
 from duolog.broker.queues.moving import move_messages
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
 
@@ -21,7 +22,7 @@ log = get_logger("queues")
 
 
 class QueueFinder(Protocol):
-    def find(self, name: str) -> Queue | None: ...
+    def front(self, name: str) -> Queue | RoutedQueue | None: ...
 
     def rearm(self, partition: QueuePartition) -> None: ...
 
@@ -35,7 +36,7 @@ class DeadLetters:
         if partition.is_burying:
             return
         redrive = queue.config.redrive
-        target = None if redrive is None else self._queues.find(redrive.dead_letter_queue)
+        target = None if redrive is None else self._queues.front(redrive.dead_letter_queue)
         if target is None:
             # Nowhere to go: consumers may go on trying.
             partition.delivery.revive()

@@ -10,6 +10,8 @@ import uuid
 _OFFSET_MAX = 1 << 62
 _VARIANT = 1 << 63
 _PARTITION_SHIFT = 48
+_SHORT_OFFSETS = 1 << 48
+"""Below this an offset leaves the first digits of the lower half to the variant."""
 
 
 class MessageIds:
@@ -20,6 +22,8 @@ class MessageIds:
         self._prefix = f"{tag}-{partition & 0xFFFF:04x}-8{topic_id.hex[8:11]}-"
 
     def of(self, offset: int) -> str:
+        if offset < _SHORT_OFFSETS:
+            return f"{self._prefix}8000-{offset:012x}"
         low = f"{_VARIANT | offset:016x}"
         return f"{self._prefix}{low[:4]}-{low[4:]}"
 

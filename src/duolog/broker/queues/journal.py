@@ -1,17 +1,25 @@
 """The companion log of one partition of a queue: every change of its delivery state.
 
 A change is written here first and applied then, so that what a consumer was told is what a
-restart finds. Snapshots let it forget what lies before them.
+restart, or the next leader, finds. Snapshots are records here as well (see snapshots.py), and
+let it forget what lies before them.
 """
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from duolog.broker.damage import past_damage
 from duolog.broker.partition import Partition
+from duolog.broker.queues.journal_records import (
+    NO_OFFSET,
+    JournalHead,
+    decode_head,
+    encode_head,
+)
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.turn import Turn
-from duolog.core.queues.changes import Change, decode_changes, encode_change
-from duolog.model.errors import CorruptBatch, Refusal
+from duolog.core.queues.changes import Change, encode_change
+from duolog.model.errors import CorruptBatch, Refusal, StorageFailed
 from duolog.observe.logs import get_logger
 from duolog.records.builder import build_batch
 from duolog.records.header import read_header
@@ -20,10 +28,17 @@ from duolog.records.record import Record
 
 events = get_logger("queues")
 
-SNAPSHOT = "delivery"
 RETRY_MS = 2_000
 _READ_BYTES = 4 << 20
 _BATCH_BYTES_MAX = 16 << 20
+_ONE_BATCH = 1
+"""Fewer bytes than any batch has: the first one is always read whole."""
+
+
+class JournalEntry(NamedTuple):
+    offset: int
+    head: JournalHead
+    content: bytes
 
 
 class Journal:
@@ -31,16 +46,27 @@ class Journal:
         "_clock",
         "_gathered",
         "_turn",
+        "begun_offset",
         "bytes_written",
+        "data",
         "on_failure",
         "partition",
         "retry_ms",
+        "snapshot_offset",
     )
 
-    def __init__(self, partition: Partition, clock: SteadyClock, turn: Turn) -> None:
+    def __init__(
+        self, partition: Partition, data: Partition, clock: SteadyClock, turn: Turn
+    ) -> None:
         self.partition = partition
+        self.data = data
+        """Of whose messages it tells."""
         self.bytes_written = 0
         """Since the last snapshot."""
+        self.snapshot_offset = NO_OFFSET
+        """Where the newest snapshot begins on which one may rely."""
+        self.begun_offset = NO_OFFSET
+        """Where the one begins that is being written, or not committed yet."""
         self._clock = clock
         self._turn = turn
         self.on_failure: Callable[[], None] = lambda: None
@@ -68,20 +94,57 @@ class Journal:
         gathered, self._gathered = self._gathered, []
         if not gathered:
             return
-        partition = self.partition
-        now_ms = self._clock.now_ms()
-        batch = build_batch((Record(value=b"".join(gathered), timestamp=now_ms),))
         try:
-            partition.append_alone(memoryview(batch), now_ms)
+            self.bytes_written += self._append(b"".join(gathered))
         except Refusal as refusal:
-            self.retry_ms = now_ms + RETRY_MS
+            self.retry_ms = self._clock.now_ms() + RETRY_MS
             # What was decided is not written, so it must not stay decided.
             self.on_failure()
-            partition.refuse_waiting(refusal)
-        else:
-            self.bytes_written += len(batch)
+            self.partition.refuse_waiting(refusal)
 
-    def changes(self, from_offset: int) -> Iterator[Change]:
+    def append_piece(self, content: bytes, piece: int, pieces: int) -> None:
+        """Write a piece of a snapshot; Refusal when that fails.
+
+        Never before what was gathered: those who wait for that have been told its offset.
+        """
+        self.flush()
+        if self.retry_ms > self._clock.now_ms():
+            raise StorageFailed("the journal could not be written a moment ago")
+        if piece == 0:
+            self.begun_offset = self.partition.log.end_offset
+        self._append(content, piece, pieces)
+
+    def _append(self, content: bytes, piece: int = 0, pieces: int = 0) -> int:
+        """How many bytes were written."""
+        now_ms = self._clock.now_ms()
+        self.partition.check_in_sync()
+        head = JournalHead(
+            self.data.leader_epoch,
+            self.data.high_watermark,
+            self.snapshot_offset,
+            self.begun_offset,
+            piece,
+            pieces,
+        )
+        record = Record(key=encode_head(head), value=content, timestamp=now_ms)
+        batch = build_batch((record,))
+        self.partition.append_alone(memoryview(batch), now_ms)
+        return len(batch)
+
+    def last_head(self) -> JournalHead | None:
+        """Of the last record; None when there is none, or it cannot be read."""
+        log = self.partition.log
+        try:
+            if log.start_offset < log.end_offset:
+                for batch in log.batches(log.end_offset - 1, _ONE_BATCH):
+                    for record in iter_records(batch, decompressed_bytes_max=_BATCH_BYTES_MAX):
+                        return decode_head(record.key)
+        except (CorruptBatch, ValueError):
+            # Whoever reads on from elsewhere will report it.
+            return None
+        return None
+
+    def entries(self, from_offset: int) -> Iterator[JournalEntry]:
         """Everything written from the offset on.
 
         What is damaged is reported and passed over: the messages that it settled may be
@@ -96,21 +159,21 @@ class Journal:
                     for record in iter_records(batch, decompressed_bytes_max=_BATCH_BYTES_MAX):
                         assert record.offset is not None
                         if record.offset >= from_offset:
-                            yield from decode_changes(record.value or b"")
+                            head = decode_head(record.key)
+                            yield JournalEntry(record.offset, head, record.value or b"")
                     reached = read_header(batch).next_offset
             except (CorruptBatch, ValueError) as error:
                 offset = past_damage(log, reached)
-                events.error(
-                    "delivery records damaged, messages may be delivered again",
-                    topic=self.partition.topic.name,
-                    partition=self.partition.index,
-                    first_offset=reached,
-                    next_offset=offset,
-                    error=str(error),
-                )
+                self.report_damage(reached, offset, error)
             else:
                 offset = reached if reached > offset else log.end_offset
 
-    def latest_snapshot(self, at_most: int) -> tuple[int, bytes] | None:
-        """The newest that is intact, and not past the offset."""
-        return self.partition.log.latest_snapshot(SNAPSHOT, at_most)
+    def report_damage(self, first_offset: int, next_offset: int, error: Exception) -> None:
+        events.error(
+            "delivery records damaged, messages may be delivered again",
+            topic=self.partition.topic.name,
+            partition=self.partition.index,
+            first_offset=first_offset,
+            next_offset=next_offset,
+            error=str(error),
+        )

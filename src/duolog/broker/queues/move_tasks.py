@@ -1,21 +1,25 @@
 """Tasks that move the messages of a dead-letter queue back, or elsewhere.
 
-A task is an entry in the metadata store, so that it goes on after a restart. A message is
-hidden from consumers while it is moved; it appears in its destination before it goes from
-its source.
+A task is an entry in the metadata store, so that it goes on after a restart and wherever the
+queue is led.
 """
 
 import asyncio
-import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
+from uuid import UUID
 
-import msgspec
+from msgspec.structs import replace
 
+from duolog.broker.queues.move_board import CANCELLING, RUNNING, MoveBoard, MoveTask, key_of
+from duolog.broker.queues.move_run import Links, MoveRun
 from duolog.broker.queues.moving import move_messages
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.queue_state import not_led
+from duolog.broker.queues.routing.requests import Level
+from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.core.queues.changes import VisibilityChanged
 from duolog.core.queues.message import source_of
 from duolog.model.errors import Refusal, RequestTimedOut
@@ -24,39 +28,26 @@ from duolog.model.queue_errors import (
     ResourceNotFound,
     UnsupportedOperation,
 )
-from duolog.observe.logs import get_logger
-from duolog.ports.metastore import Delete, MetaStore, Put, StoreUnavailable
+from duolog.ports.metastore import MetaStore
 
-PREFIX = "queue-moves/"
+__all__ = ["MoveTask", "MoveTasks"]
+
 KEPT_PER_SOURCE = 10
 """Finished tasks that can still be listed, as in SQS."""
-TOGETHER_MAX = 100
-STEP_SECONDS = 0.1
 HIDDEN_MS = 60_000
 """How long a message stays hidden when moving it takes that long; then others may have it."""
-SAVE_MS = 1_000
-
-log = get_logger("queues")
-
-
-class MoveTask(msgspec.Struct):
-    handle: str
-    source: str
-    destination: str | None
-    """None: each message goes back to the queue from which it came."""
-    rate: int | None
-    """Messages a second."""
-    started_ms: int
-    to_move: int
-    moved: int = 0
-    status: str = "RUNNING"
-    failure: str | None = None
+CANCEL_SECONDS_MAX = 15.0
+"""How long a move is given to end with its step."""
 
 
-class QueueFinder(Protocol):
-    def get(self, name: str) -> Queue: ...
-
+class QueueFinder(Links, Protocol):
     def find(self, name: str) -> Queue | None: ...
+
+    def local(self, name: str) -> Queue: ...
+
+    def front(self, name: str) -> Queue | RoutedQueue | None: ...
+
+    async def level(self, name: str) -> Level: ...
 
     def dead_letter_sources(self, name: str, after: str, limit: int) -> list[str]: ...
 
@@ -64,67 +55,86 @@ class QueueFinder(Protocol):
 
 
 class MoveTasks:
-    def __init__(self, queues: QueueFinder, store: MetaStore, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        queues: QueueFinder,
+        store: MetaStore,
+        now_ms: Callable[[], int],
+        new_id: Callable[[], UUID],
+    ) -> None:
         self._queues = queues
-        self._store = store
         self._now_ms = now_ms
-        self._tasks: dict[str, MoveTask] = {}
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._new_id = new_id
+        self.board = MoveBoard(store, self._changed)
+        self._runs: dict[str, tuple[MoveRun, asyncio.Task[None]]] = {}
+        """What is carried out here, by key."""
+        self._ended: list[asyncio.Event] = []
 
     async def resume(self) -> None:
-        """Go on with what a stop has interrupted."""
-        decoder = msgspec.json.Decoder(MoveTask)
-        for entry in (await self._store.range(PREFIX)).entries:
-            task = decoder.decode(entry.value)
-            self._tasks[task.handle] = task
-            if task.status == "RUNNING":
-                self._launch(task)
+        """Go on with what a stop has interrupted, and with what other nodes leave."""
+        await self.board.start()
 
     async def stop(self) -> None:
-        for running in list(self._running.values()):
+        for _, running in list(self._runs.values()):
             running.cancel()
             with suppress(asyncio.CancelledError):
                 await running
+        await self.board.stop()
+
+    def leading(self, source: str) -> None:
+        """This node serves the first partition of the queue from now on."""
+        for task in self.board.of(source):
+            self._changed(key_of(task))
+
+    def left(self, source: str) -> None:
+        for run, running in list(self._runs.values()):
+            if run.task.source == source:
+                running.cancel()
 
     async def start(self, source: str, destination: str | None, rate: int | None) -> str:
-        queue = self._queues.get(source)
+        queue = self._queues.local(source)
         if not self._queues.dead_letter_sources(source, "", 1):
             raise InvalidParameterValue("Source queue must be configured as a Dead Letter Queue.")
         if destination == source:
             raise InvalidParameterValue("A queue's messages cannot be moved to itself.")
-        if destination is not None and self._queues.get(destination).config.fifo != (
+        if destination is not None and self._queues.local(destination).config.fifo != (
             queue.config.fifo
         ):
             raise UnsupportedOperation("Both queues must be of the same type.")
-        if any(each.source == source and each.status == "RUNNING" for each in self.all()):
+        if any(each.source == source and not each.is_over for each in self.all()):
             raise UnsupportedOperation(
                 "There is already a task running. Only one active task is allowed for a source"
                 " queue arn at a given time."
             )
         task = MoveTask(
-            handle=uuid.uuid4().hex,
+            handle=self._new_id().hex,
             source=source,
             destination=destination,
             rate=rate,
             started_ms=self._now_ms(),
-            to_move=queue.counts().ready,
+            to_move=(await self._queues.level(source)).ready,
         )
-        self._tasks[task.handle] = task
-        await self._save(task)
-        await self._forget_old(source)
-        self._launch(task)
+        await self.board.write(task)
+        for old in self.list(source, len(self.all()))[KEPT_PER_SOURCE:]:
+            await self.board.remove(old)
         return task.handle
 
     async def cancel(self, handle: str) -> int:
         """How many messages had been moved."""
-        task = self._tasks.get(handle)
-        running = self._running.get(handle)
-        if task is None or running is None:
+        task = self.board.find(handle)
+        while task is not None and task.status == RUNNING:
+            await self.board.write(replace(task, status=CANCELLING))
+            task = self.board.find(handle)
+        if task is None or task.is_over:
             raise ResourceNotFound("The task does not exist, or does not run any more.")
-        # Not in the middle of a step: what is on its way arrives, and is counted.
-        task.status = "CANCELLING"
-        await asyncio.wait({running})
-        return task.moved
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS_MAX):
+                while task is not None and not task.is_over:
+                    await self._board_changed()
+                    task = self.board.find(handle)
+        except TimeoutError:
+            raise RequestTimedOut("the task has not ended yet") from None
+        return 0 if task is None else task.moved
 
     def list(self, source: str, limit: int) -> Sequence[MoveTask]:
         """The latest first."""
@@ -132,52 +142,20 @@ class MoveTasks:
         return sorted(tasks, key=lambda task: -task.started_ms)[:limit]
 
     def all(self) -> Sequence[MoveTask]:
-        return tuple(self._tasks.values())
+        """What is carried out here as far as it is."""
+        return [
+            self._runs[key_of(task)][0].task if key_of(task) in self._runs else task
+            for task in self.board.all()
+        ]
 
     async def queue_deleted(self, name: str) -> None:
-        for task in self.all():
-            if task.source == name:
-                if running := self._running.get(task.handle):
-                    running.cancel()
-                await self._forget(task)
+        for task in self.board.of(name):
+            await self.board.remove(task)
 
-    def _launch(self, task: MoveTask) -> None:
-        running = asyncio.ensure_future(self._run(task))
-        self._running[task.handle] = running
-        running.add_done_callback(lambda _: self._running.pop(task.handle, None))
-
-    async def _run(self, task: MoveTask) -> None:
-        saved_ms = self._now_ms()
-        loop = asyncio.get_running_loop()
-        try:
-            begun = loop.time()
-            begun_with = task.moved
-            while task.moved < task.to_move and task.status == "RUNNING":
-                count = TOGETHER_MAX
-                if task.rate is not None:
-                    allowed = begun_with + int((loop.time() - begun) * task.rate) + 1
-                    count = min(count, allowed - task.moved)
-                    if count <= 0:
-                        await asyncio.sleep(STEP_SECONDS)
-                        continue
-                moved = await self._step(task, min(count, task.to_move - task.moved))
-                if not moved:
-                    break
-                task.moved += moved
-                if self._now_ms() - saved_ms >= SAVE_MS:
-                    saved_ms = self._now_ms()
-                    await self._save(task)
-                await asyncio.sleep(0)
-            task.status = "CANCELLED" if task.status == "CANCELLING" else "COMPLETED"
-        except Refusal as refusal:
-            task.status = "FAILED"
-            task.failure = str(refusal)
-            log.error("a message move failed", queue=task.source, error=str(refusal))
-        await self._save(task)
-
-    async def _step(self, task: MoveTask, count: int) -> int:
-        """Move some messages; how many that were."""
-        queue = self._queues.get(task.source)
+    async def move_some(self, queue: Queue, destination: str | None, count: int) -> int:
+        """Move some of the messages that are served here; how many that were."""
+        if not queue.partitions:
+            raise not_led()
         # Again: it may have got more partitions.
         await self._queues.journaled(queue)
         now_ms = self._now_ms()
@@ -185,20 +163,24 @@ class MoveTasks:
             offsets = partition.delivery.choose(count, now_ms)
             if offsets:
                 partition.deliver(offsets, now_ms, now_ms + HIDDEN_MS)
-                return await self._move(task, queue, partition, offsets)
+                return await self._move(destination, queue, partition, offsets)
         return 0
 
     async def _move(
-        self, task: MoveTask, queue: Queue, partition: QueuePartition, offsets: Sequence[int]
+        self,
+        destination: str | None,
+        queue: Queue,
+        partition: QueuePartition,
+        offsets: Sequence[int],
     ) -> int:
         moved = 0
         by_target: dict[str, list[int]] = {}
         for offset in offsets:
             record = partition.reader.look(offset)
-            name = task.destination or (source_of(record) if record is not None else None)
+            name = destination or (source_of(record) if record is not None else None)
             by_target.setdefault(name or "", []).append(offset)
         for name, some in by_target.items():
-            target = self._queues.find(name)
+            target = self._queues.front(name)
             if target is None:
                 for offset in some:
                     partition.change(VisibilityChanged(offset, self._now_ms()))
@@ -206,27 +188,41 @@ class MoveTasks:
             moved += len(await _moved(queue, partition, some, target))
         return moved
 
-    async def _save(self, task: MoveTask) -> None:
-        if task.handle in self._tasks:
-            await self._store_change(Put(_key(task), msgspec.json.encode(task)))
+    def _changed(self, key: str) -> None:
+        """A task is new, or another node has changed it, or it is gone."""
+        task = self.board.get(key)
+        run = self._runs.get(key)
+        if task is None and run is not None:
+            run[1].cancel()
+        elif task is not None and not task.is_over and run is None and self._is_mine(task):
+            self._launch(key, task)
+        for ended in self._ended:
+            ended.set()
 
-    async def _forget_old(self, source: str) -> None:
-        for task in self.list(source, len(self._tasks))[KEPT_PER_SOURCE:]:
-            await self._forget(task)
+    def _is_mine(self, task: MoveTask) -> bool:
+        queue = self._queues.find(task.source)
+        return queue is not None and queue.partition(0) is not None
 
-    async def _forget(self, task: MoveTask) -> None:
-        self._tasks.pop(task.handle, None)
-        await self._store_change(Delete(_key(task)))
+    def _launch(self, key: str, task: MoveTask) -> None:
+        run = MoveRun(task, self.board, self._queues, self._now_ms)
+        running = asyncio.ensure_future(run.run())
+        self._runs[key] = run, running
+        running.add_done_callback(lambda _: self._runs.pop(key, None))
 
-    async def _store_change(self, operation: Put | Delete) -> None:
+    async def _board_changed(self) -> None:
+        changed = asyncio.Event()
+        self._ended.append(changed)
         try:
-            await self._store.transact([], [operation])
-        except StoreUnavailable as error:
-            raise RequestTimedOut(f"the metadata store does not answer: {error}") from error
+            await changed.wait()
+        finally:
+            self._ended.remove(changed)
 
 
 async def _moved(
-    queue: Queue, partition: QueuePartition, offsets: Sequence[int], target: Queue
+    queue: Queue,
+    partition: QueuePartition,
+    offsets: Sequence[int],
+    target: Queue | RoutedQueue,
 ) -> Sequence[int]:
     done: asyncio.Future[Sequence[int]] = asyncio.get_running_loop().create_future()
 
@@ -240,7 +236,3 @@ async def _moved(
 
     move_messages(queue, partition, offsets, target, source=None, done=settle)
     return await done
-
-
-def _key(task: MoveTask) -> str:
-    return f"{PREFIX}{task.source}/{task.handle}"

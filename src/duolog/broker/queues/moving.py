@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from duolog.broker.queues.commits import when_committed
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.queue_state import gone
+from duolog.broker.queues.queue_state import not_led
+from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.core.queues.changes import Deleted
 from duolog.core.queues.message import moved_record
 from duolog.model.errors import Refusal
@@ -18,7 +19,7 @@ def move_messages(
     queue: Queue,
     partition: QueuePartition,
     offsets: Sequence[int],
-    target: Queue,
+    target: Queue | RoutedQueue,
     *,
     source: str | None,
     done: Moved,
@@ -34,7 +35,7 @@ def move_messages(
 
     def held_back(failure: Refusal | None) -> None:
         if failure is None and partition.is_gone:
-            failure = gone()
+            failure = not_led()
         if failure is None:
             moving.extend(offset for offset in offsets if _is_held_back(partition, offset))
             try:
@@ -48,7 +49,7 @@ def move_messages(
 
     def accepted(failure: Refusal | None) -> None:
         if failure is None and partition.is_gone:
-            failure = gone()
+            failure = not_led()
         if failure is None:
             end_offset = partition.change(Deleted(tuple(moving)))
             when_committed(

@@ -1,10 +1,12 @@
 """Looks at the messages of a queue without receiving them."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.queue_state import not_led
 from duolog.core.queues.message import Message, from_record
 from duolog.model.queue_errors import InvalidParameterValue
 
@@ -37,19 +39,14 @@ class Page(NamedTuple):
     """Where to look on in the partition; None at its end."""
 
 
-def find(queue: Queue, message_id: str) -> Peeked | None:
+def find(partition: QueuePartition, message_id: str, now_ms: int) -> Peeked | None:
     """By id. One that was moved here keeps the id of its origin, and is looked for."""
-    for partition in queue.partitions:
-        offset = partition.ids.offset_of(message_id)
-        if offset is not None:
-            peeked = _peek(partition, offset, queue.state.clock.now_ms())
-            if peeked is not None and peeked.message_id == message_id:
-                return peeked
-    for partition in queue.partitions:
-        for offset in partition.delivery.undone(0, EXAMINED_MAX):
-            peeked = _peek(partition, offset, queue.state.clock.now_ms())
-            if peeked is not None and peeked.message_id == message_id:
-                return peeked
+    offset = partition.ids.offset_of(message_id)
+    offsets = [] if offset is None else [offset]
+    for offset in chain(offsets, partition.delivery.undone(0, EXAMINED_MAX)):
+        peeked = _peek(partition, offset, now_ms)
+        if peeked is not None and peeked.message_id == message_id:
+            return peeked
     return None
 
 
@@ -57,11 +54,13 @@ def look(queue: Queue, *, partition: int, from_offset: int, limit: int, state: s
     """Messages of a partition from the offset on, in order; all states, or one."""
     if state is not None and state not in STATES:
         raise InvalidParameterValue(f"A state is one of {', '.join(STATES)}.")
-    if not 0 <= partition < len(queue.partitions):
+    place = queue.partition(partition) if partition >= 0 else None
+    if place is None and queue.state.is_whole:
         raise InvalidParameterValue(
             f"The last partition of the queue is {len(queue.partitions) - 1}."
         )
-    place = queue.partitions[partition]
+    if place is None:
+        raise not_led()
     now_ms = queue.state.clock.now_ms()
     found: list[Peeked] = []
     examined = size = 0

@@ -45,6 +45,7 @@ class Queue:
         self._settling = Settling(self.state, self.look_at_time)
         self.on_ready: Callable[[], None] | None = None
         """Told, once all who wait are served, that more may be ready."""
+        self._watchers: dict[Callable[[], None], None] = {}
 
     @property
     def entry(self) -> QueueEntry:
@@ -52,7 +53,7 @@ class Queue:
 
     @property
     def config(self) -> QueueConfig:
-        return self.state.entry.config
+        return self.state.config
 
     @property
     def topic_name(self) -> str:
@@ -120,10 +121,42 @@ class Queue:
         """Hide each for so many milliseconds from now; zero makes it visible at once."""
         self._settling.change_visibility(changes, done)
 
+    def knows(self, message: Outgoing) -> bool:
+        """Whether a FIFO queue has something of the message's group here, or had this one."""
+        return self._sending.knows(message)
+
+    def knows_record(self, record: Record) -> bool:
+        """As `knows`, for a message that comes from another queue."""
+        return self._sending.knows_record(record)
+
+    def knows_attempt(self, attempt: str) -> bool:
+        """Whether a receive of this name was answered here."""
+        now_ms, name = self.state.clock.now_ms(), attempt.encode()
+        machines = [partition.delivery for partition in self.partitions]
+        return any(each.find_attempt(name, now_ms) is not None for each in machines)
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Call once something can be received, perhaps at once."""
+        self._watchers[watcher] = None
+        self._tell_watchers()
+
+    def unwatch(self, watcher: Callable[[], None]) -> None:
+        self._watchers.pop(watcher, None)
+
+    def _tell_watchers(self) -> None:
+        """All of them: each looks for itself, and whoever finds nothing watches again."""
+        now_ms = self.state.clock.now_ms()
+        if any(each.delivery.choose(1, now_ms) for each in self.partitions):
+            watchers, self._watchers = self._watchers, {}
+            for watcher in watchers:
+                watcher()
+
     def serve_parked(self) -> None:
         """Something may have become ready."""
         if self._consuming.parked:
             self._consuming.serve_parked()
+        if self._watchers:
+            self._tell_watchers()
         if self.on_ready is not None:
             self.on_ready()
 
@@ -138,6 +171,25 @@ class Queue:
         """Messages came in."""
         self.serve_parked()
         self.state.owner.rearm(partition)
+
+    def partition(self, index: int) -> QueuePartition | None:
+        """The one of this index, if it is served here."""
+        return self.state.partition(index)
+
+    def add(self, partition: QueuePartition) -> None:
+        """This node serves the partition from now on."""
+        self.state.partitions.append(partition)
+        self.state.partitions.sort(key=lambda each: each.data.index)
+        partition.data.add_reader(partition)
+
+    def remove(self, partition: QueuePartition) -> None:
+        """Another node leads the partition. Who waits goes on waiting at the others."""
+        partition.is_gone = True
+        partition.data.remove_reader(partition)
+        self.state.is_whole = False
+        self.state.partitions.remove(partition)
+        if not self.state.partitions:
+            self._consuming.end_parked()
 
     def close(self) -> None:
         """The queue was deleted: whoever waits is told."""

@@ -6,7 +6,7 @@ everything here runs on the event loop without awaiting in between.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from duolog.broker.damage import past_damage
@@ -19,9 +19,9 @@ from duolog.core.queues.changes import Change, Deleted, Delivered, VisibilityCha
 from duolog.core.queues.deduplication import Deduplication
 from duolog.core.queues.delivery import Delivery
 from duolog.core.queues.message import delay_of, group_of
+from duolog.core.queues.message_batches import build_messages, cut_into_batches
 from duolog.model.errors import CorruptBatch, Refusal
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
-from duolog.records.builder import build_batch, encoded_size
 from duolog.records.header import read_header
 from duolog.records.iterator import iter_records
 from duolog.records.record import Record
@@ -31,10 +31,9 @@ BATCH_BYTES_MAX = 1 << 20
 """Of a batch, unless a single message has more."""
 
 
-class Arrival(NamedTuple):
-    """A message that this queue itself appends."""
+class Trait(NamedTuple):
+    """What sets a message apart from one that is only delivered."""
 
-    record: Record
     group: bytes | None = None
     due_ms: int = 0
     """Until then it is delayed."""
@@ -42,9 +41,24 @@ class Arrival(NamedTuple):
     """By which a repetition is recognised."""
 
 
+class Arrivals:
+    """Messages that this queue itself appends, one behind the other."""
+
+    __slots__ = ("first_offset", "records", "traits")
+
+    def __init__(self, first_offset: int) -> None:
+        self.first_offset = first_offset
+        self.records: list[Record | bytes] = []
+        """Bytes where a record has a value and nothing else, as most have."""
+        self.traits: dict[int, Trait] = {}
+        """Of those records, by place, that have any: most have none."""
+
+
 class _Appended(NamedTuple):
     first_offset: int
-    arrivals: Sequence[Arrival]
+    next_offset: int
+    traits: Mapping[int, Trait]
+    """By offset."""
     now_ms: int
 
 
@@ -91,7 +105,7 @@ class QueuePartition:
         self.is_quiet = False
         """Nothing happened since it was looked at."""
         self.is_gone = False
-        """Whether its queue was deleted."""
+        """Whether its queue was deleted, or another node leads it."""
         self.loaded_offset = 0
         """Up to where the journal is in the snapshot that was loaded."""
         self.is_burying = False
@@ -108,32 +122,33 @@ class QueuePartition:
         journal.on_failure = recall
         self.journal = journal
 
-    def append(self, arrivals: Sequence[Arrival], now_ms: int) -> None:
+    def append(self, arrivals: Arrivals, now_ms: int) -> None:
         """Append the messages, in one write unless they are many.
 
         Refusal means that those from the log's end on are not, and never will be, in the log.
         """
+        self.data.check_in_sync()
+        records, traits = arrivals.records, arrivals.traits
         bytes_max = min(BATCH_BYTES_MAX, self.data.topic.config.max_message_bytes)
-        first = 0
-        while first < len(arrivals):
-            last, size = first + 1, encoded_size(arrivals[first].record)
-            while last < len(arrivals):
-                size += encoded_size(arrivals[last].record)
-                if size > bytes_max:
-                    break
-                last += 1
-            self._append(arrivals[first:last], now_ms)
-            first = last
+        for first, last in cut_into_batches(records, bytes_max):
+            shift = self.data.log.end_offset - first
+            of_batch = {
+                place + shift: trait for place, trait in traits.items() if first <= place < last
+            }
+            self._append(records[first:last], of_batch, now_ms)
 
-    def _append(self, arrivals: Sequence[Arrival], now_ms: int) -> None:
+    def _append(
+        self, records: Sequence[Record | bytes], traits: Mapping[int, Trait], now_ms: int
+    ) -> None:
         data = self.data
         first_offset = data.log.end_offset
-        batch = build_batch([arrival.record for arrival in arrivals])
+        batch = build_messages(records, now_ms)
         # Noted before it is written, because it may be readable at once.
-        self._appended.append(_Appended(first_offset, arrivals, now_ms))
-        for offset, arrival in enumerate(arrivals, first_offset):
-            if arrival.key is not None:
-                self.deduplication.remember(arrival.key, offset, now_ms)
+        next_offset = first_offset + len(records)
+        self._appended.append(_Appended(first_offset, next_offset, traits, now_ms))
+        for offset, trait in traits.items():
+            if trait.key is not None:
+                self.deduplication.remember(trait.key, offset, now_ms)
         try:
             data.append_alone(memoryview(batch), now_ms)
         except Refusal:
@@ -161,13 +176,14 @@ class QueuePartition:
 
     def _enqueue(self, appended: _Appended) -> None:
         delivery = self.delivery
-        offset, arrivals, now_ms = appended
-        for arrival in arrivals:
-            if arrival.group is None and not arrival.due_ms:
-                delivery.enqueue_range(offset, offset + 1, now_ms)
-            else:
-                delivery.enqueue(offset, now_ms, group=arrival.group, due_ms=arrival.due_ms)
-            offset += 1
+        first_offset, next_offset, traits, now_ms = appended
+        for offset, trait in traits.items():
+            if first_offset < offset:
+                delivery.enqueue_range(first_offset, offset, now_ms)
+            delivery.enqueue(offset, now_ms, group=trait.group, due_ms=trait.due_ms)
+            first_offset = offset + 1
+        if first_offset < next_offset:
+            delivery.enqueue_range(first_offset, next_offset, now_ms)
 
     def _take_in(self, end_offset: int) -> None:
         """Messages from Kafka producers. Without groups nobody has to look at them."""
@@ -243,6 +259,8 @@ class QueuePartition:
 
         Somebody else may have them by now, who keeps them.
         """
+        if self.is_gone:
+            return
         for offset, receive_count in deliveries:
             held = self.delivery.held(offset)
             if held is not None and held.is_in_flight and held.receive_count == receive_count:
@@ -253,7 +271,9 @@ class QueuePartition:
     def has_group(self, group: bytes) -> bool:
         """Whether a message of the group is not done, or still on its way to the disk."""
         return self.delivery.has_group(group) or any(
-            arrival.group == group for appended in self._appended for arrival in appended.arrivals
+            trait.group == group
+            for appended in self._appended
+            for trait in appended.traits.values()
         )
 
     def undone_ranges(self, first_offset: int, next_offset: int) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,7 @@ from duolog.broker.queues.receipts import Receipts
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.turn import Turn
 from duolog.config.queue import QueueConfig
-from duolog.model.errors import Refusal, StorageFailed
+from duolog.model.errors import NotLeader, Refusal, StorageFailed
 from duolog.model.queue_errors import QueueDoesNotExist
 
 
@@ -27,10 +27,12 @@ class QueueOwner(Protocol):
 
 class QueueState:
     __slots__ = (
+        "_entry",
         "clock",
-        "entry",
+        "config",
         "has_journals",
         "is_gone",
+        "is_whole",
         "owner",
         "partitions",
         "receipts",
@@ -53,32 +55,49 @@ class QueueState:
         self.owner = owner
         self.has_journals = False
         self.is_gone = False
+        self.is_whole = False
+        """Whether every partition of the queue is served here. Then each is in the list at its
+        index."""
+
+    def partition(self, index: int) -> QueuePartition | None:
+        """The one of this index, if it is served here."""
+        if self.is_whole:
+            return self.partitions[index] if index < len(self.partitions) else None
+        for each in self.partitions:
+            if each.data.index == index:
+                return each
+        return None
 
     @property
-    def config(self) -> QueueConfig:
-        return self.entry.config
+    def entry(self) -> QueueEntry:
+        return self._entry
+
+    @entry.setter
+    def entry(self, entry: QueueEntry) -> None:
+        self._entry = entry
+        self.config: QueueConfig = entry.config
+        """Beside the entry, because every request asks for it several times."""
 
     @property
     def is_writable(self) -> bool:
         """Whether what is decided now can be written down."""
         if not self.has_journals:
             return False
-        now_ms = self.clock.now_ms()
-        return all(
-            each.journal is not None and each.journal.retry_ms <= now_ms for each in self.partitions
-        )
+        for partition in self.partitions:
+            journal = partition.journal
+            # Nearly always it is zero, and nobody has to ask for the time.
+            if journal is None or (journal.retry_ms and journal.retry_ms > self.clock.now_ms()):
+                return False
+        return True
 
     def journaled(self, work: Callable[[], None], refuse: Callable[[Refusal], None]) -> None:
         """Do the work once changes can be written down."""
         if self.is_gone:
             refuse(gone())
-        elif self.has_journals:
-            for partition in self.partitions:
-                assert partition.journal is not None
-                if partition.journal.retry_ms > self.clock.now_ms():
-                    refuse(StorageFailed("the queue could not be written a moment ago"))
-                    return
+        elif self.is_writable:
             work()
+        elif self.has_journals:
+            refuse(StorageFailed("the queue could not be written a moment ago"))
         else:
             self.owner.open_journals(
                 self, lambda failure: work() if failure is None else refuse(failure)
@@ -87,3 +106,7 @@ class QueueState:
 
 def gone() -> QueueDoesNotExist:
     return QueueDoesNotExist("The specified queue does not exist.")
+
+
+def not_led() -> NotLeader:
+    return NotLeader("This node does not lead the partition of the queue.")

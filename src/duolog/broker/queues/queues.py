@@ -4,24 +4,21 @@ A queue's topics are made before its entry and removed after it, so that a crash
 leaves a topic without a queue, never a queue without its messages.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from duolog.broker.broker import Broker
 from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
-from duolog.broker.queues.commits import committed, settle_future
+from duolog.broker.queues.contents import QueueContents
 from duolog.broker.queues.move_tasks import MoveTasks
 from duolog.broker.queues.name_locks import NameLocks
 from duolog.broker.queues.push.pushing import Pushing
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.registry import QueueRegistry
-from duolog.broker.queues.replaying import replays
+from duolog.broker.queues.routing.links import NoPeers
+from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.broker.queues.topics import message_overrides
 from duolog.config.queue import QueueConfig, parse_queue_config
 from duolog.config.topic import TopicConfig
-from duolog.core.queues.changes import Change, Trimmed
 from duolog.model.errors import (
     InvalidTopic,
     PolicyViolation,
@@ -39,11 +36,12 @@ from duolog.model.queue_errors import (
 from duolog.observe.logs import get_logger
 from duolog.ports.http import Poster
 from duolog.ports.metastore import MetaStore
+from duolog.ports.peers import Peers
 
 log = get_logger("queues")
 
 
-class Queues(QueueRegistry):
+class Queues(QueueContents):
     def __init__(
         self,
         broker: Broker,
@@ -52,9 +50,11 @@ class Queues(QueueRegistry):
         poster: Poster,
         *,
         receipt_key: bytes,
+        peers: Peers | None = None,
     ) -> None:
-        super().__init__(broker, catalog, receipt_key)
-        self.move_tasks = MoveTasks(self, store, self.clock.now_ms)
+        """Without `peers` the node is alone."""
+        super().__init__(broker, catalog, receipt_key, peers or NoPeers())
+        self.move_tasks = MoveTasks(self, store, self.clock.now_ms, catalog.new_id)
         self.pushing = Pushing(self, poster, broker.settings)
         catalog.subscribe(self.pushing)
         self._names = NameLocks()
@@ -79,7 +79,7 @@ class Queues(QueueRegistry):
 
     async def create(
         self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]
-    ) -> Queue:
+    ) -> Queue | RoutedQueue:
         """The new queue, or the one that is there and has all these attributes."""
         check_queue_name(name)
         config = parse_queue_config(name, attributes)
@@ -124,9 +124,9 @@ class Queues(QueueRegistry):
         return self.broker.settings.integer("queue.fifo.partitions")
 
     async def set_attributes(self, name: str, attributes: Mapping[str, str]) -> None:
-        before = self.get(name).config
+        before = self.local(name).config
         await self.catalog.set_attributes(name, attributes, self.clock.now_ms())
-        queue = self.get(name)
+        queue = self.local(name)
         config = queue.config
         if config.durability != before.durability and config.durability is not None:
             await self._set_durability(queue, config.durability)
@@ -150,9 +150,9 @@ class Queues(QueueRegistry):
                 )
 
     async def delete(self, name: str) -> None:
-        self.get(name)
+        self.local(name)
         async with self._names.lock(fold(name)):
-            queue = self.get(name)
+            queue = self.local(name)
             for other in self._reading.get(name, ()):
                 if other is not queue:
                     raise UnsupportedOperation(
@@ -162,7 +162,7 @@ class Queues(QueueRegistry):
             try:
                 entry = await self.catalog.delete(name, self.clock.now_ms())
                 # A journal that is still being made would be the next queue's of this name.
-                await self.opened(queue)
+                await self._journals.settled(queue.state)
                 await self.move_tasks.queue_deleted(name)
                 await self._remove(entry)
             finally:
@@ -196,7 +196,7 @@ class Queues(QueueRegistry):
 
     async def purge(self, name: str) -> int:
         """Delete every message that is there now; returns how many."""
-        queue = self.get(name)
+        queue = self.local(name)
         now_ms = self.clock.now_ms()
         interval_ms = self.broker.settings.integer("sqs.purge.interval.seconds") * 1000
         purged_ms = queue.entry.purged_ms
@@ -205,55 +205,22 @@ class Queues(QueueRegistry):
                 f"Only one PurgeQueue operation on {name} is allowed every"
                 f" {interval_ms // 1000} seconds."
             )
-        await self.journaled(queue)
-        purged = sum(queue.counts())
-        # Partitions that are added meanwhile have nothing of what was there.
-        for partition in tuple(queue.partitions):
-            # Not the log's end: what is not readable yet is acknowledged after this.
-            await self._commit(partition, Trimmed(partition.delivery.end_offset))
+        purged = await self.purge_all(queue)
         await self.catalog.note_purged(name, now_ms)
         return purged
 
-    async def replay(self, name: str, from_ms: int, to_ms: int) -> int:
-        """Make deleted messages that were sent in that time deliverable again; how many."""
-        queue = self.get(name)
-        await self.journaled(queue)
-        before = sum(queue.counts())
-        for partition in tuple(queue.partitions):
-            await self._replay(partition, from_ms, to_ms)
-        queue.serve_parked()
-        return sum(queue.counts()) - before
+    def opened(self, queue: Queue, partition: QueuePartition) -> None:
+        super().opened(queue, partition)
+        if partition.data.index == 0:
+            self.move_tasks.leading(queue.entry.name)
 
-    async def _replay(self, partition: QueuePartition, from_ms: int, to_ms: int) -> None:
-        """Offsets are found by the log's time index, so that messages are, to the millisecond."""
-        kept = partition.data.log
-        now_ms = self.clock.now_ms()
-        end_offset = partition.delivery.end_offset
-        first = await self.broker.disk.offload(kept.timestamp_search(from_ms))
-        following = await self.broker.disk.offload(kept.timestamp_search(to_ms))
-        first_offset = end_offset if first is None else first[0]
-        next_offset = end_offset if following is None else min(following[0], end_offset)
-        for change in replays(partition, first_offset, next_offset, now_ms):
-            await self._commit(partition, change)
-        self.rearm(partition)
+    def closed(self, queue: Queue, partition: QueuePartition) -> None:
+        super().closed(queue, partition)
+        if partition.data.index == 0:
+            self.move_tasks.left(queue.entry.name)
 
-    async def _commit(self, partition: QueuePartition, change: Change) -> None:
-        end_offset = partition.change(change)
-        assert partition.journal is not None
-        await committed(partition.journal.partition, end_offset)
-
-    async def opened(self, queue: Queue) -> None:
-        """Wait until no journals of the queue are being made."""
-        if queue.state in self._openings:
-            done = asyncio.Event()
-            self._openings[queue.state].append(lambda failure: done.set())
-            await done.wait()
-
-    async def journaled(self, queue: Queue) -> None:
-        """Wait until changes of the queue can be written down."""
-        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.open_journals(queue.state, partial(settle_future, opened))
-        await opened
+    async def move_local(self, queue: Queue, destination: str | None, count: int) -> int:
+        return await self.move_tasks.move_some(queue, destination, count)
 
     async def edit_policy(self, name: str, edit: Callable[[str], str]) -> None:
         await self.catalog.edit_policy(name, edit, self.clock.now_ms())

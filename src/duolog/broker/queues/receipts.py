@@ -8,7 +8,7 @@ own key: nobody can make one for a message that was not received.
 
 import binascii
 import uuid
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import a2b_base64, b2a_base64
 from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
@@ -17,6 +17,9 @@ from duolog.model.queue_errors import ReceiptHandleIsInvalid
 
 _BODY = Struct(">HQIIQ")
 _SEAL_BYTES = 8
+_new_tuple = tuple.__new__
+_TO_URL = bytes.maketrans(b"+/", b"-_")
+_FROM_URL = bytes.maketrans(b"-_", b"+/")
 _HANDLE_CHARS = (_BODY.size + _SEAL_BYTES + 2) // 3 * 4
 
 
@@ -38,20 +41,20 @@ class Receipts:
         self, partition: int, offset: int, receive_count: int, epoch: int, received_ms: int
     ) -> str:
         body = _BODY.pack(partition, offset, receive_count, epoch, received_ms)
-        return urlsafe_b64encode(body + self._seal(body)).decode()
+        return b2a_base64(body + self._seal(body), newline=False).translate(_TO_URL).decode()
 
     def decode(self, handle: str) -> Receipt:
         if len(handle) != _HANDLE_CHARS:
-            raise _invalid()
+            raise receipt_invalid()
         try:
-            data = urlsafe_b64decode(handle)
+            data = a2b_base64(handle.encode("ascii").translate(_FROM_URL))
         except (binascii.Error, ValueError):
-            raise _invalid() from None
+            raise receipt_invalid() from None
         body = data[: _BODY.size]
         # Forging one by timing is no threat: whoever can try may also receive the message.
         if len(data) != _BODY.size + _SEAL_BYTES or data[_BODY.size :] != self._seal(body):
-            raise _invalid()
-        return Receipt(*_BODY.unpack(body))
+            raise receipt_invalid()
+        return _new_tuple(Receipt, _BODY.unpack(body))
 
     def _seal(self, body: bytes) -> bytes:
         sealer = self._sealer.copy()
@@ -59,5 +62,5 @@ class Receipts:
         return sealer.digest()
 
 
-def _invalid() -> ReceiptHandleIsInvalid:
+def receipt_invalid() -> ReceiptHandleIsInvalid:
     return ReceiptHandleIsInvalid("The input receipt handle is not a valid receipt handle.")

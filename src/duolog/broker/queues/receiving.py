@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.core.queues.message import Message
 from duolog.model.errors import Refusal
 
 
-class Received(NamedTuple):
+class Received(msgspec.Struct, frozen=True, gc=False):
     message_id: str
     receipt_handle: str
     message: Message
@@ -19,12 +20,17 @@ class Received(NamedTuple):
 
 
 class Receive:
-    """One request for messages: parked while there are none."""
+    """One request for messages: parked while there are none.
+
+    It is itself what waits for the journal, as it has everything that is needed then.
+    """
 
     __slots__ = (
         "_done",
+        "_on_settled",
         "attempt",
         "count",
+        "found",
         "handed_out",
         "is_abandoned",
         "on_abandoned",
@@ -38,20 +44,28 @@ class Receive:
         visibility_ms: int,
         attempt: bytes,
         done: Callable[[list[Received] | Refusal], None],
+        on_settled: Callable[["Receive", Refusal | None], None],
     ) -> None:
+        """`on_settled` is told once what was handed out is written down, or that it is not."""
         self.count = count
         self.visibility_ms = visibility_ms
         self.attempt = attempt
         self._done = done
+        self._on_settled = on_settled
         self.is_abandoned = False
         self.on_abandoned: Callable[[Receive], None] | None = None
         """Takes a parked request out of the queue's list."""
         self.timer: asyncio.TimerHandle | None = None
         """Answers with nothing when the wait is over."""
         self.handed_out: list[tuple[QueuePartition, Sequence[int]]] = []
+        self.found: list[Received] = []
+
+    def settle(self, failure: Refusal | None) -> None:
+        self._on_settled(self, failure)
 
     def answer(self, result: list[Received] | Refusal) -> None:
-        self.unpark()
+        if self.timer is not None:
+            self.unpark()
         self._done(result)
 
     def unpark(self) -> None:

@@ -1,18 +1,25 @@
 """Opens a partition of a queue: what its messages are, and what had become of each.
 
 The newest snapshot, then the messages that came after it, then the changes that were made
-after it. Whatever had to be found out is written down at once as a new snapshot: in `os` mode
-a power cut can leave changes of messages that are lost, and those must not be taken for
-changes of the messages that get their offsets next.
+after it. The journal can know messages that are not there: in `os` mode a power cut may have
+taken them, and after an unclean election the leader may never have had them. What became of
+those must not be taken for what becomes of the messages that get their offsets next. So each
+record of the journal says which messages it knew, by their end and by their leader's epoch;
+and where it knew too much, a new snapshot is made durable before the partition is served,
+because a node alone has one epoch for all its life.
 """
 
 import asyncio
 
+from duolog.broker.flusher import Flusher
 from duolog.broker.partition import Partition
-from duolog.broker.queues.journal import SNAPSHOT, Journal
+from duolog.broker.queues.journal import Journal, JournalEntry
+from duolog.broker.queues.journal_records import NO_OFFSET, JournalHead
 from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.snapshots import SnapshotWriting, snapshots
 from duolog.config.queue import QueueConfig
-from duolog.core.queues.changes import Trimmed
+from duolog.core.queues.changes import Change, Trimmed, decode_changes
+from duolog.core.queues.clipping import clip
 from duolog.core.queues.deduplication import (
     DEDUPLICATION_MS,
     Deduplication,
@@ -21,6 +28,7 @@ from duolog.core.queues.deduplication import (
 from duolog.core.queues.delivery import Delivery
 from duolog.core.queues.message import deduplication_id_of, group_of, moved_key
 from duolog.core.queues.rules import DeliveryRules
+from duolog.model.errors import StorageFailed
 from duolog.observe.logs import get_logger
 from duolog.records.record import Record
 
@@ -39,9 +47,14 @@ def rules_of(config: QueueConfig) -> DeliveryRules:
     )
 
 
-async def open_state(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
-    """Find out what has become of the partition's messages, all of which are durable."""
-    is_new = load(partition, config)
+async def open_state(
+    partition: QueuePartition, config: QueueConfig, flusher: Flusher, now_ms: int
+) -> None:
+    """Find out what has become of the partition's messages, all of which are committed.
+
+    Refusal when it cannot be written down what must be.
+    """
+    knows_too_much = load(partition, config)
     before = partition.delivery.end_offset
     while partition.delivery.end_offset < partition.data.high_watermark:
         # A topic that becomes a queue may be long, and others are served meanwhile.
@@ -49,12 +62,27 @@ async def open_state(partition: QueuePartition, config: QueueConfig, now_ms: int
         partition.scan(min(reached, partition.data.high_watermark), is_new=False)
         await asyncio.sleep(0)
     partition.enqueued_since_snapshot = partition.delivery.end_offset - before
+    knows_too_much |= settle(partition, config, now_ms)
     journal = partition.journal
-    if settle(partition, config, now_ms) or is_new:
-        assert journal is not None
-        journal.partition.log.write_snapshot(
-            SNAPSHOT, journal.end_offset, partition.delivery.snapshot()
-        )
+    if journal is not None:
+        journal.snapshot_offset = partition.loaded_offset
+        if knows_too_much:
+            await _write_anew(journal, partition.delivery, flusher)
+            partition.enqueued_since_snapshot = 0
+
+
+async def _write_anew(journal: Journal, delivery: Delivery, flusher: Flusher) -> None:
+    """Nobody looks at what lies before this snapshot again."""
+    writing = SnapshotWriting(journal, delivery.snapshot())
+    try:
+        writing.write_all()
+    finally:
+        journal.begun_offset = NO_OFFSET
+    flusher.request(journal.partition)
+    await flusher.drain()
+    if journal.partition.log.durable_offset < writing.end_offset:
+        raise StorageFailed("the delivery state could not be written")
+    journal.snapshot_offset = writing.begun_offset
 
 
 def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
@@ -65,46 +93,17 @@ def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None
 
 
 def load(partition: QueuePartition, config: QueueConfig) -> bool:
-    """Begin with the newest snapshot; whether it knows more messages than there are.
-
-    Then it must not be used again: their offsets will be those of other messages.
-    """
-    partition.delivery, partition.loaded_offset = _load_snapshot(
-        config, partition.data, partition.journal
+    """Begin with the newest snapshot; whether it knows more messages than there are."""
+    data = partition.data
+    partition.delivery, partition.loaded_offset = (
+        Delivery(rules_of(config), data.log.start_offset),
+        NO_OFFSET,
     )
-    if partition.delivery.end_offset > partition.data.log.end_offset:
-        partition.delivery.truncate(partition.data.log.end_offset)
-        return True
-    return False
-
-
-def settle(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
-    """Make the changes that came after the snapshot; whether there were any."""
-    data, journal, delivery = partition.data, partition.journal, partition.delivery
-    changes = False
-    if journal is not None:
-        for change in journal.changes(partition.loaded_offset):
-            delivery.apply(change)
-            changes = True
-    if delivery.low_offset() < data.log.start_offset:
-        delivery.apply(Trimmed(data.log.start_offset))
-    if config.fifo:
-        recall_deduplication(partition, config, now_ms)
-    delivery.tick(now_ms)
-    return changes
-
-
-def _load_snapshot(
-    config: QueueConfig, data: Partition, journal: Journal | None
-) -> tuple[Delivery, int]:
-    rules = rules_of(config)
-    at_most = None if journal is None else journal.end_offset
-    while journal is not None and at_most is not None:
-        found = journal.latest_snapshot(at_most)
-        if found is None:
-            break
+    if partition.journal is None:
+        return False
+    for offset, head, image in snapshots(partition.journal):
         try:
-            return Delivery.from_snapshot(found[1], rules), found[0]
+            delivery = Delivery.from_snapshot(image, rules_of(config))
         except ValueError as error:
             log.error(
                 "the delivery snapshot is damaged, older changes are used",
@@ -112,8 +111,57 @@ def _load_snapshot(
                 partition=data.index,
                 error=str(error),
             )
-            at_most = found[0] - 1
-    return Delivery(rules, data.log.start_offset), 0
+            continue
+        partition.delivery, partition.loaded_offset = delivery, offset
+        meant_offset = _meant_offset(data, head)
+        knows_too_much = delivery.end_offset > meant_offset
+        delivery.truncate(meant_offset)
+        return knows_too_much
+    return False
+
+
+def settle(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
+    """Make the changes that came after the snapshot; whether they knew messages that are not
+    there."""
+    data, journal, delivery = partition.data, partition.journal, partition.delivery
+    knows_too_much = False
+    if journal is not None:
+        journal.bytes_written = 0
+        for entry in journal.entries(partition.loaded_offset):
+            if entry.head.pieces:
+                continue
+            journal.bytes_written += len(entry.content)
+            meant_offset = _meant_offset(data, entry.head)
+            if entry.head.known_offset <= meant_offset:
+                for change in _changes(journal, entry):
+                    delivery.apply(change)
+            else:
+                knows_too_much = True
+                for change in _changes(journal, entry):
+                    if (clipped := clip(change, meant_offset)) is not None:
+                        delivery.apply(clipped)
+    if delivery.low_offset() < data.log.start_offset:
+        delivery.apply(Trimmed(data.log.start_offset))
+    if config.fifo:
+        recall_deduplication(partition, config, now_ms)
+    delivery.tick(now_ms)
+    return knows_too_much
+
+
+def _meant_offset(data: Partition, head: JournalHead) -> int:
+    """Below it the log has the very messages that the record is about; above, perhaps others."""
+    history = data.log
+    if head.epoch >= history.epochs.latest:
+        return history.end_offset
+    return history.end_offset_for_epoch(head.epoch)[1]
+
+
+def _changes(journal: Journal, entry: JournalEntry) -> list[Change]:
+    try:
+        return list(decode_changes(entry.content))
+    except ValueError as error:
+        journal.report_damage(entry.offset, entry.offset + 1, error)
+        return []
 
 
 def recall_deduplication(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:

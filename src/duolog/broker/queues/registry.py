@@ -4,7 +4,7 @@ Follows the catalog of queues as the broker follows that of topics. Sees to ever
 through one timer, and opens a queue's journals when it first has something to write down.
 """
 
-import asyncio
+from abc import ABC
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,29 +14,28 @@ from duolog.broker.catalog import Topic
 from duolog.broker.partition import Partition
 from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
 from duolog.broker.queues.dead_letters import DeadLetters
-from duolog.broker.queues.journal import Journal
+from duolog.broker.queues.journal_topics import JournalTopics
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.queue_state import QueueState, gone
+from duolog.broker.queues.queue_state import QueueState, gone, not_led
 from duolog.broker.queues.receipts import Receipts
-from duolog.broker.queues.recovery import (
-    open_state,
-    recall_deduplication,
-    recover,
-    rules_of,
-)
+from duolog.broker.queues.recovery import recall_deduplication, rules_of
+from duolog.broker.queues.routing.leaders import Leaders
+from duolog.broker.queues.routing.links import QueueLink, RemoteQueue
+from duolog.broker.queues.routing.routed_queue import RoutedQueue
+from duolog.broker.queues.routing.served_queue import LocalDuties, ServedQueue
+from duolog.broker.queues.serving import Serving
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.timekeeper import Timekeeper
-from duolog.broker.queues.topics import journal_overrides
 from duolog.broker.queues.turn import Turn
 from duolog.broker.queues.upkeep import UPKEEP_MS, Upkeep
-from duolog.core.queues.deduplication import DEDUPLICATION_MS, Deduplication
-from duolog.core.queues.delivery import Delivery
+from duolog.core.queues.deduplication import DEDUPLICATION_MS
 from duolog.log.thinning import KeptRanges
-from duolog.model.errors import Refusal, StorageFailed, UnknownTopicOrPartition
+from duolog.model.errors import Refusal
 from duolog.model.names import queue_state_topic
 from duolog.model.partition_state import PartitionEntry
 from duolog.observe.logs import get_logger
+from duolog.ports.peers import Peers
 
 QUIET_MS = 60_000
 """How long until a partition is looked at again to which nothing happened."""
@@ -47,21 +46,29 @@ THINNED_HELD_MAX = 10_000
 log = get_logger("queues")
 
 
-class QueueRegistry:
-    def __init__(self, broker: Broker, catalog: QueueCatalog, receipt_key: bytes) -> None:
+class QueueRegistry(LocalDuties, ABC):
+    def __init__(
+        self, broker: Broker, catalog: QueueCatalog, receipt_key: bytes, peers: Peers
+    ) -> None:
         self.broker = broker
         self.catalog = catalog
         self.clock = SteadyClock(broker.clock)
         self._receipt_key = receipt_key
+        self._peers = peers
         self._queues: dict[str, Queue] = {}
         self._of: dict[QueuePartition, Queue] = {}
         self._reading: dict[str, list[Queue]] = {}
         """By the topic whose records are their messages."""
-        self._openings: dict[QueueState, list[Callable[[Refusal | None], None]]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._journaling: dict[str, Queue] = {}
+        """By the topic of their journals."""
         self._turn = Turn()
+        self._journals = JournalTopics(broker)
+        self._serving = Serving(broker, self.clock, self._turn, self)
+        self._fronts: dict[str, Queue | RoutedQueue] = {}
+        """What doors use: the queue itself where this node serves all of it."""
+        self._routed: dict[Queue, RoutedQueue] = {}
         self._timekeeper = Timekeeper(self.clock, self._ring)
-        self._upkeep = Upkeep(broker.disk)
+        self._upkeep = Upkeep()
         self._dead_letters = DeadLetters(self)
         catalog.subscribe(self)
         broker.catalog.subscribe(self)
@@ -78,20 +85,29 @@ class QueueRegistry:
         """Snapshots, so that the next start has nothing to find out."""
         changed = [each for each in self._of if self._upkeep.has_changed(each)]
         for partition in changed:
-            assert partition.journal is not None
-            self.broker.flusher.request(partition.journal.partition)
-        await self.broker.flusher.drain()
-        for partition in changed:
-            self._upkeep.snapshot(partition)
+            self._upkeep.save(partition)
         await self._upkeep.stop()
 
     async def halt(self) -> None:
         """Nothing happens by itself any more."""
         self._timekeeper.stop()
-        for task in list(self._tasks):
-            task.cancel()
+        self._journals.stop()
+        self._serving.stop()
+        for routed in self._routed.values():
+            routed.close()
 
-    def get(self, name: str) -> Queue:
+    def get(self, name: str) -> Queue | RoutedQueue:
+        """The queue as doors use it."""
+        queue = self._fronts.get(name)
+        if queue is None:
+            raise gone()
+        return queue
+
+    def front(self, name: str) -> Queue | RoutedQueue | None:
+        return self._fronts.get(name)
+
+    def local(self, name: str) -> Queue:
+        """What this node serves of the queue."""
         queue = self._queues.get(name)
         if queue is None:
             raise gone()
@@ -99,6 +115,21 @@ class QueueRegistry:
 
     def find(self, name: str) -> Queue | None:
         return self._queues.get(name)
+
+    def links(self, name: str) -> list[QueueLink]:
+        """To each node that serves a part of the queue; to this one first."""
+        queue = self.local(name)
+        if queue.state.is_whole:
+            return [ServedQueue(queue, self)]
+        return self._routed[queue].links()
+
+    def served(self, name: str, queue_id: bytes) -> ServedQueue:
+        """As another node uses what is served here."""
+        queue = self._queues.get(name)
+        if queue is None or queue.entry.id.bytes != queue_id:
+            # One of the two nodes has not heard of the latest.
+            raise not_led()
+        return ServedQueue(queue, self)
 
     def all(self) -> Iterator[Queue]:
         return iter(self._queues.values())
@@ -109,7 +140,7 @@ class QueueRegistry:
     @property
     def opening_count(self) -> int:
         """Queues whose journals are being made."""
-        return len(self._openings)
+        return len(self._journals)
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
         """In order, from behind `after` on."""
@@ -130,15 +161,18 @@ class QueueRegistry:
 
     async def queue_created(self, entry: QueueEntry) -> None:
         queue = Queue(entry, Receipts(self._receipt_key, entry.id), self.clock, self._turn, self)
-        try:
-            topic = self.broker.catalog.get(entry.config.source_topic or entry.name)
-        except UnknownTopicOrPartition:
-            log.error("a queue without its topic is not served", queue=entry.name)
-            return
-        for index in range(topic.partitions):
-            await self._add_partition(queue, topic, index)
         self._queues[entry.name] = queue
+        self._routed[queue] = RoutedQueue(
+            queue, Leaders(self.broker, queue), partial(self._link, queue)
+        )
+        self._look_over(queue)
         self._reading.setdefault(queue.topic_name, []).append(queue)
+        self._journaling[queue_state_topic(entry.name)] = queue
+        topic = self.broker.catalog.topics.get(queue.topic_name)
+        # Without one, this node has yet to hear of it.
+        for index in range(topic.partitions if topic is not None else 0):
+            self._serving.begin(queue, index)
+            await self._serving.until_open(queue, index)
 
     async def queue_changed(self, old: QueueEntry, new: QueueEntry) -> None:
         queue = self._queues.get(new.name)
@@ -155,19 +189,25 @@ class QueueRegistry:
     async def queue_deleted(self, entry: QueueEntry) -> None:
         queue = self._queues.pop(entry.name, None)
         if queue is not None:
+            self._serving.abandon(queue)
+            del self._fronts[entry.name]
+            self._routed.pop(queue).close()
             queue.close()
             self._reading[queue.topic_name].remove(queue)
+            del self._journaling[queue_state_topic(entry.name)]
             for partition in queue.partitions:
                 self._upkeep.forget(partition)
                 del self._of[partition]
 
     async def topic_created(self, topic: Topic) -> None:
-        """Queues come after their topics."""
+        """The broker tells of each partition that this node leads."""
 
     async def topic_changed(self, old: Topic, new: Topic) -> None:
+        """Whoever adds partitions to a queue may use them at once."""
         for queue in self._reading.get(new.name, ()):
+            self._look_over(queue)
             for index in range(old.partitions, new.partitions):
-                await self._add_partition(queue, new, index)
+                await self._serving.until_open(queue, index)
 
     async def topic_deleted(self, topic: Topic) -> None:
         """Only after its queues."""
@@ -175,41 +215,39 @@ class QueueRegistry:
     async def partition_changed(self, topic: Topic, index: int, entry: PartitionEntry) -> None:
         """The broker tells when this node leads the partition, or no longer."""
 
-    async def _add_partition(self, queue: Queue, topic: Topic, index: int) -> None:
-        data = self.broker.partition(topic.name, index)
-        partition = QueuePartition(
-            data,
-            Delivery(rules_of(queue.config), data.log.start_offset),
-            Deduplication(),
-            self.clock,
-            queue.became_ready,
-        )
-        if (queue_state_topic(queue.entry.name), index) in self.broker.routes:
-            self._attach_journal(queue.state, partition)
-        await open_state(partition, queue.config, self.clock.now_ms())
-        queue.partitions.append(partition)
-        queue.state.has_journals = all(each.journal is not None for each in queue.partitions)
+    # Serving what this node leads.
+
+    def queues_on(self, topic: str) -> list[Queue]:
+        queue = self._journaling.get(topic)
+        return [*self._reading.get(topic, ()), *([] if queue is None else [queue])]
+
+    def opened(self, queue: Queue, partition: QueuePartition) -> None:
         self._of[partition] = queue
-        data.add_reader(partition)
+        self._look_over(queue)
         if not partition.delivery.is_empty:
             self._timekeeper.arm(partition, self.clock.now_ms())
+        queue.serve_parked()
 
-    def _attach_journal(self, queue: QueueState, partition: QueuePartition) -> None:
-        companion = self.broker.partition(queue_state_topic(queue.entry.name), partition.data.index)
-        journal = Journal(companion, self.clock, self._turn)
-        partition.attach(journal, partial(self._recall, queue, partition))
-
-    def _recall(self, queue: QueueState, partition: QueuePartition) -> None:
-        """What was decided could not be written down, so it is found out again."""
-        if queue.is_gone:
-            return
-        # A snapshot that waits to be written knows of it, too.
+    def closed(self, queue: Queue, partition: QueuePartition) -> None:
+        self._of.pop(partition, None)
         self._upkeep.forget(partition)
-        now_ms = self.clock.now_ms()
-        try:
-            recover(partition, queue.config, now_ms)
-        except OSError as error:
-            self.broker.flusher.give_up(error)
+        self._look_over(queue)
+
+    def _look_over(self, queue: Queue) -> None:
+        """Other partitions than before are served here, or have their journals."""
+        state, partitions = queue.state, queue.partitions
+        state.has_journals = bool(partitions) and all(each.journal for each in partitions)
+        state.is_whole = bool(partitions) and len(partitions) == partitions[0].data.topic.partitions
+        self._fronts[queue.entry.name] = queue if state.is_whole else self._routed[queue]
+
+    def _link(self, queue: Queue, node: int) -> QueueLink:
+        if node == self.broker.node_id:
+            return ServedQueue(queue, self)
+        return RemoteQueue(self._peers, node, queue.entry)
+
+    def recalled(self, partition: QueuePartition) -> None:
+        """What could not be written was taken back."""
+        self._upkeep.recalled()
         # Somebody may wait for what is ready again.
         assert partition.journal is not None
         self._timekeeper.arm(partition, partition.journal.retry_ms)
@@ -217,48 +255,7 @@ class QueueRegistry:
     # What queues need done around them.
 
     def open_journals(self, queue: QueueState, opened: Callable[[Refusal | None], None]) -> None:
-        if all(each.journal is not None for each in queue.partitions):
-            opened(None)
-            return
-        waiting = self._openings.get(queue)
-        if waiting is None:
-            self._openings[queue] = [opened]
-            task = asyncio.ensure_future(self._open_journals(queue))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        else:
-            waiting.append(opened)
-
-    async def _open_journals(self, queue: QueueState) -> None:
-        failure: Refusal | None = None
-        try:
-            while not queue.has_journals:
-                await self._make_journals(queue)
-        except Refusal as refusal:
-            failure = refusal
-        finally:
-            waiting = self._openings.pop(queue)
-            if failure is None and not queue.has_journals:
-                failure = StorageFailed("the queue's journal could not be opened")
-            for opened in waiting:
-                opened(failure)
-
-    async def _make_journals(self, queue: QueueState) -> None:
-        name = queue_state_topic(queue.entry.name)
-        catalog = self.broker.catalog
-        wanted = len(queue.partitions)
-        topic = catalog.topics.get(name)
-        if topic is None:
-            durability = queue.partitions[0].data.topic.config.durability
-            await catalog.create_topic(name, wanted, journal_overrides(durability))
-        elif topic.partitions < wanted:
-            await catalog.create_partitions(name, wanted)
-        if queue.is_gone:
-            raise gone()
-        for partition in queue.partitions[:wanted]:
-            if partition.journal is None:
-                self._attach_journal(queue, partition)
-        queue.has_journals = all(each.journal is not None for each in queue.partitions)
+        self._journals.open(queue, opened)
 
     def rearm(self, partition: QueuePartition) -> None:
         """Something happened to the partition: see to it that its time is looked at."""
@@ -301,14 +298,18 @@ class QueueRegistry:
         if due_ms is not None:
             self._timekeeper.arm(partition, due_ms)
 
-    def _beside(self, queue: Queue, partition: QueuePartition) -> list[QueuePartition]:
-        """The partitions of other queues that have the same messages."""
-        index = partition.data.index
-        return [
-            other.partitions[index]
-            for other in self._reading.get(queue.topic_name, ())
-            if other is not queue and index < len(other.partitions)
-        ]
+    def _others(self, queue: Queue) -> list[Queue]:
+        """Queues that have the same messages."""
+        return [each for each in self._reading.get(queue.topic_name, ()) if each is not queue]
+
+    def _beside(self, queue: Queue, partition: QueuePartition) -> list[QueuePartition] | None:
+        """The partitions of other queues that have the same messages.
+
+        None while one of them is not open, and nobody knows what it still needs.
+        """
+        found = [other.partition(partition.data.index) for other in self._others(queue)]
+        beside = [each for each in found if each is not None]
+        return beside if len(beside) == len(found) else None
 
     def thinnable(self) -> Iterator[tuple[Partition, KeptRanges, int]]:
         """Partitions of which done messages may go, what is not done, and below which offset.
@@ -324,7 +325,7 @@ class QueueRegistry:
                 if (
                     len(partition.data.log.segments) == 1
                     or delivery.held_count > THINNED_HELD_MAX
-                    or self._beside(queue, partition)
+                    or self._others(queue)
                 ):
                     continue
                 below_offset = delivery.end_offset

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+
+import msgspec
 
 from duolog.broker.queues.commits import Commits, Settled
 from duolog.broker.queues.identities import sequence_number
-from duolog.broker.queues.queue_partition import Arrival, QueuePartition
-from duolog.broker.queues.queue_state import QueueState, gone
+from duolog.broker.queues.plans import Failures, Place, Plans
+from duolog.broker.queues.queue_partition import QueuePartition, Trait
+from duolog.broker.queues.queue_state import QueueState, gone, not_led
 from duolog.core.queues.deduplication import deduplication_key
 from duolog.core.queues.message import Outgoing, group_of, moved_key, to_record
 from duolog.core.queues.routing import partition_for_group
@@ -15,51 +17,20 @@ from duolog.model.errors import Refusal
 from duolog.records.record import Record
 
 
-class Sent(NamedTuple):
+class Sent(msgspec.Struct, frozen=True, gc=False):
     message_id: str
     sequence_number: str | None
 
 
 SendDone = Callable[[list[Sent | Refusal] | Refusal], None]
 
-Place = tuple[QueuePartition, int]
-"""Of a message: its partition, and its offset there."""
-
-Failures = dict[QueuePartition, tuple[int, Refusal]]
-"""From which offset on nothing was written, and why."""
-
-
-class Plans:
-    """What is to be appended to which partition."""
-
-    def __init__(self) -> None:
-        self._arrivals: dict[QueuePartition, list[Arrival]] = {}
-        self.keys: dict[bytes, Place] = {}
-        """What the messages planned so far are recognised by."""
-
-    def add(self, partition: QueuePartition, arrival: Arrival) -> Place:
-        plan = self._arrivals.setdefault(partition, [])
-        # Nobody else writes before this plan is carried out.
-        place = partition, partition.data.log.staged_end_offset + len(plan)
-        plan.append(arrival)
-        if arrival.key is not None:
-            self.keys[arrival.key] = place
-        return place
-
-    def append(self, now_ms: int) -> Failures:
-        failed: Failures = {}
-        for partition, arrivals in self._arrivals.items():
-            try:
-                partition.append(arrivals, now_ms)
-            except Refusal as refusal:
-                failed[partition] = partition.data.log.end_offset, refusal.with_traceback(None)
-        return failed
+Gathered = tuple[Sequence[Outgoing], SendDone]
 
 
 class Sending:
     def __init__(self, queue: QueueState) -> None:
         self._queue = queue
-        self._gathered: list[tuple[Sequence[Outgoing], SendDone]] = []
+        self._gathered: list[Gathered] = []
         self._turn = 0
         """Where the next message without a group goes."""
 
@@ -75,76 +46,143 @@ class Sending:
     def flush(self) -> None:
         """Append what was sent in this turn: one batch of records for each partition."""
         gathered, self._gathered = self._gathered, []
+        if not self._queue.is_whole:
+            gathered = self._placeable(gathered)
         now_ms = self._queue.clock.now_ms()
         plans = Plans()
+        place = self._place_once if self._queue.config.fifo else self._place
         placed = [
-            ([self._place(message, plans, now_ms) for message in messages], done)
+            ([place(message, plans, now_ms) for message in messages], done)
             for messages, done in gathered
         ]
         failed = plans.append(now_ms)
         for places, done in placed:
             self._answer(places, failed, done)
 
+    def _placeable(self, gathered: Sequence[Gathered]) -> list[Gathered]:
+        """Those that go to a partition that is served here; the others are refused."""
+        placeable = []
+        for messages, done in gathered:
+            if all(self._is_for_here((each.group_id or "").encode()) for each in messages):
+                placeable.append((messages, done))
+            else:
+                done(not_led())
+        return placeable
+
+    def _is_for_here(self, group: bytes) -> bool:
+        partitions = self._queue.partitions
+        if not partitions or not self._queue.config.fifo:
+            return bool(partitions)
+        return self._has_group(group) or self._home_of(group) is not None
+
+    def _has_group(self, group: bytes) -> bool:
+        return any(partition.has_group(group) for partition in self._queue.partitions)
+
+    def _home_of(self, group: bytes) -> QueuePartition | None:
+        """That of the group by its hash, if it is served here."""
+        partitions = self._queue.partitions
+        # While one is being added, the topic tells of it before it is served.
+        total = len(partitions) if self._queue.is_whole else partitions[0].data.topic.partitions
+        return self._queue.partition(partition_for_group(group, total))
+
+    def knows(self, message: Outgoing) -> bool:
+        """Whether a FIFO queue has something of the message's group here, or had this one."""
+        group = (message.group_id or "").encode()
+        return self._knows(group, self._key_of(self._with_key(message), group))
+
+    def knows_record(self, record: Record) -> bool:
+        """As `knows`, for a message that comes from another queue."""
+        return self._knows(group_of(record, fifo=True) or b"", moved_key(record))
+
+    def _knows(self, group: bytes, key: bytes | None) -> bool:
+        if self._has_group(group):
+            return True
+        now_ms = self._queue.clock.now_ms()
+        return key is not None and self._find_duplicate(key, now_ms) is not None
+
     def _place(self, message: Outgoing, plans: Plans, now_ms: int) -> Place:
-        """Where the message will be, or has been since it was first sent."""
-        arrival = self._arrival(message, now_ms)
-        if arrival.key is not None:
-            known = plans.keys.get(arrival.key) or self._find_duplicate(arrival.key, now_ms)
+        """Where a standard queue will have the message."""
+        delay_s = message.delay_seconds
+        if delay_s is None:
+            delay_s = self._queue.config.delay_seconds
+        if not delay_s and message.is_plain:
+            return plans.add(self._next_partition(), message.body.encode())
+        delay_ms = delay_s * 1000
+        group = None if message.group_id is None else message.group_id.encode()
+        record = to_record(message, fifo=False, delay_ms=delay_ms, now_ms=now_ms)
+        trait = Trait(group, now_ms + delay_ms if delay_ms else 0)
+        return plans.add(self._next_partition(), record, trait)
+
+    def _place_once(self, message: Outgoing, plans: Plans, now_ms: int) -> Place:
+        """Where a FIFO queue will have the message, or has had it since it was first sent."""
+        config = self._queue.config
+        group = None if message.group_id is None else message.group_id.encode()
+        message = self._with_key(message)
+        key = self._key_of(message, group)
+        if key is not None:
+            known = plans.keys.get(key) or self._find_duplicate(key, now_ms)
             if known is not None:
                 return known
-        return plans.add(self.partition_for(arrival.group), arrival)
+        delay_s = message.delay_seconds
+        delay_ms = (config.delay_seconds if delay_s is None else delay_s) * 1000
+        record = to_record(message, fifo=True, delay_ms=delay_ms, now_ms=now_ms)
+        trait = Trait(group, now_ms + delay_ms if delay_ms else 0, key)
+        return plans.add(self._partition_of(group), record, trait)
+
+    def _with_key(self, message: Outgoing) -> Outgoing:
+        """With a deduplication id, if the queue makes one of the content."""
+        if message.deduplication_id is None and self._queue.config.content_based_deduplication:
+            digest = sha256(message.body.encode()).hexdigest()
+            return msgspec.structs.replace(message, deduplication_id=digest)
+        return message
+
+    def _key_of(self, message: Outgoing, group: bytes | None) -> bytes | None:
+        if message.deduplication_id is None:
+            return None
+        is_by_group = self._queue.config.deduplication_scope == "messageGroup"
+        return deduplication_key(message.deduplication_id.encode(), group if is_by_group else None)
 
     def _answer(self, places: Sequence[Place], failed: Failures, done: SendDone) -> None:
         results: list[Sent | Refusal] = []
         commits: Commits | None = None
+        is_fifo = self._queue.config.fifo
         for partition, offset in places:
-            failure = failed.get(partition)
-            if failure is not None and offset >= failure[0]:
-                results.append(failure[1])
-                continue
-            results.append(self._sent(partition, offset))
+            if failed:
+                failure = failed.get(partition)
+                if failure is not None and offset >= failure[0]:
+                    results.append(failure[1])
+                    continue
+            data = partition.data
+            number = sequence_number(data.index, offset) if is_fifo else None
+            results.append(Sent(partition.ids.of(offset), number))
             # Whoever sent a known message first may still be waiting for the disk, too.
-            if partition.data.high_watermark <= offset:
+            if data.high_watermark <= offset:
                 commits = commits or Commits(lambda failure: done(failure or results))
-                commits.add(partition.data, partition.data.log.end_offset)
+                commits.add(data, data.log.end_offset)
         if commits is None:
             done(results)
         else:
             commits.close()
 
-    def _arrival(self, message: Outgoing, now_ms: int) -> Arrival:
-        config = self._queue.config
-        key = None
-        group = None
-        if message.group_id is not None:
-            group = message.group_id.encode()
-        if config.fifo:
-            if message.deduplication_id is None and config.content_based_deduplication:
-                digest = sha256(message.body.encode()).hexdigest()
-                message = message._replace(deduplication_id=digest)
-            if message.deduplication_id is not None:
-                is_by_group = config.deduplication_scope == "messageGroup"
-                key = deduplication_key(
-                    message.deduplication_id.encode(), group if is_by_group else None
-                )
-        delay_s = message.delay_seconds
-        delay_ms = (config.delay_seconds if delay_s is None else delay_s) * 1000
-        record = to_record(message, fifo=config.fifo, delay_ms=delay_ms, now_ms=now_ms)
-        due_ms = now_ms + delay_ms if delay_ms else 0
-        return Arrival(record, group, due_ms, key)
-
-    def partition_for(self, group: bytes | None) -> QueuePartition:
+    def _next_partition(self) -> QueuePartition:
         partitions = self._queue.partitions
         if len(partitions) == 1:
             return partitions[0]
-        if self._queue.config.fifo:
-            for partition in reversed(partitions):
-                # After growing: a group stays until its old partition has nothing of it left.
-                if partition.has_group(group or b""):
-                    return partition
-            return partitions[partition_for_group(group or b"", len(partitions))]
         self._turn += 1
         return partitions[self._turn % len(partitions)]
+
+    def _partition_of(self, group: bytes | None) -> QueuePartition:
+        """That of a FIFO queue to which messages of the group go."""
+        partitions = self._queue.partitions
+        if len(partitions) == 1 and self._queue.is_whole:
+            return partitions[0]
+        for partition in reversed(partitions):
+            # After growing: a group stays until its old partition has nothing of it left.
+            if partition.has_group(group or b""):
+                return partition
+        home = self._home_of(group or b"")
+        assert home is not None, "what goes elsewhere was refused"
+        return home
 
     def _find_duplicate(self, key: bytes, now_ms: int) -> tuple[QueuePartition, int] | None:
         for partition in self._queue.partitions:
@@ -156,14 +194,21 @@ class Sending:
     def accept(self, records: Sequence[Record], done: Settled) -> None:
         """Take in messages that come from another queue, each once."""
         now_ms = self._queue.clock.now_ms()
+        is_fifo = self._queue.config.fifo
+        if not self._queue.is_whole and not all(
+            self._is_for_here(group_of(record, fifo=True) or b"") for record in records
+        ):
+            done(not_led())
+            return
         plans = Plans()
         places = []
         for record in records:
-            group = group_of(record, fifo=self._queue.config.fifo)
-            key = moved_key(record) if self._queue.config.fifo else None
+            group = group_of(record, fifo=is_fifo)
+            key = moved_key(record) if is_fifo else None
             known = None if key is None else self._find_duplicate(key, now_ms)
             if known is None:
-                known = plans.add(self.partition_for(group), Arrival(record, group, 0, key))
+                partition = self._partition_of(group) if is_fifo else self._next_partition()
+                known = plans.add(partition, record, Trait(group, 0, key))
             places.append(known)
         for _, failure in plans.append(now_ms).values():
             done(failure)
@@ -172,7 +217,3 @@ class Sending:
         for partition, offset in places:
             commits.add(partition.data, offset + 1)
         commits.close()
-
-    def _sent(self, partition: QueuePartition, offset: int) -> Sent:
-        number = sequence_number(partition.data.index, offset) if self._queue.config.fifo else None
-        return Sent(partition.ids.of(offset), number)

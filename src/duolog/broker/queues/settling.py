@@ -4,16 +4,12 @@ from collections.abc import Callable, Sequence
 
 from duolog.broker.queues.commits import Commits
 from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.queue_state import QueueState
-from duolog.broker.queues.receipts import Receipt
+from duolog.broker.queues.queue_state import QueueState, not_led
+from duolog.broker.queues.receipts import Receipt, receipt_invalid
 from duolog.core.queues.changes import Deleted, VisibilityChanged
 from duolog.core.queues.held import Held
 from duolog.model.errors import Refusal
-from duolog.model.queue_errors import (
-    InvalidParameterValue,
-    MessageNotInflight,
-    ReceiptHandleIsInvalid,
-)
+from duolog.model.queue_errors import InvalidParameterValue, MessageNotInflight
 
 VISIBILITY_MS_MAX = 43_200_000
 
@@ -32,7 +28,10 @@ class Settling:
         done: Callable[[list[Refusal | None] | Refusal], None],
     ) -> None:
         """A result for each handle; answered once all deletions are durable."""
-        self._queue.journaled(lambda: self._delete(handles, done), done)
+        if self._queue.is_writable and not self._queue.is_gone:
+            self._delete(handles, done)
+        else:
+            self._queue.journaled(lambda: self._delete(handles, done), done)
 
     def _delete(
         self,
@@ -45,7 +44,9 @@ class Settling:
             refusal = None
             try:
                 receipt, partition = self._receipt(handle)
-                offsets = doomed.setdefault(partition, [])
+                offsets = doomed.get(partition)
+                if offsets is None:
+                    offsets = doomed[partition] = []
                 if self._is_current(partition, receipt) and receipt.offset not in offsets:
                     offsets.append(receipt.offset)
             except Refusal as found:
@@ -64,7 +65,7 @@ class Settling:
 
     def _is_current(self, partition: QueuePartition, receipt: Receipt) -> bool:
         """Whether the receipt is for the latest delivery. Settling twice is no mistake."""
-        held = partition.delivery.held(receipt.offset)
+        held = _held(partition, receipt)
         if self._queue.config.fifo:
             if held is not None and not (held.is_in_flight and _is_latest(held, receipt)):
                 raise InvalidParameterValue(
@@ -107,8 +108,7 @@ class Settling:
         commits.close()
 
     def _check_hidden(self, partition: QueuePartition, receipt: Receipt, deadline_ms: int) -> None:
-        delivery = partition.delivery
-        held = delivery.held(receipt.offset)
+        held = _held(partition, receipt)
         if held is None:
             raise InvalidParameterValue(
                 "Value for parameter ReceiptHandle is invalid. Reason: Message does not exist"
@@ -123,9 +123,21 @@ class Settling:
 
     def _receipt(self, handle: str) -> tuple[Receipt, QueuePartition]:
         receipt = self._queue.receipts.decode(handle)
-        if receipt.partition >= len(self._queue.partitions):
-            raise ReceiptHandleIsInvalid("The input receipt handle is not a valid receipt handle.")
-        return receipt, self._queue.partitions[receipt.partition]
+        partition = self._queue.partition(receipt.partition)
+        if partition is None:
+            raise receipt_invalid() if self._queue.is_whole else not_led()
+        return receipt, partition
+
+
+def _held(partition: QueuePartition, receipt: Receipt) -> Held | None:
+    """What is known of the message that the receipt is for, if that is not done.
+
+    A message that a later leader wrote is another one, though it may have the offset of one
+    that was lost.
+    """
+    if partition.data.log.epoch_at(receipt.offset) > receipt.epoch:
+        return None
+    return partition.delivery.held(receipt.offset)
 
 
 def _is_latest(held: Held, receipt: Receipt) -> bool:

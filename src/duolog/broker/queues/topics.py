@@ -4,6 +4,7 @@ Nothing in them expires by itself: the queue knows what is still needed (see upk
 """
 
 from duolog.config.queue import QueueConfig
+from duolog.config.topic import TopicConfig
 
 MESSAGE_SEGMENT_BYTES = 64 << 20
 """Small enough that the space of done messages soon comes back."""
@@ -28,10 +29,12 @@ def message_overrides(config: QueueConfig) -> dict[str, str]:
     return overrides
 
 
-def journal_overrides(durability: str) -> dict[str, str]:
+def journal_overrides(messages: TopicConfig) -> dict[str, str]:
+    """What becomes of a message is kept as safely as the message itself."""
     return {
         **_KEPT,
         "segment.bytes": str(JOURNAL_SEGMENT_BYTES),
         "max.message.bytes": str(JOURNAL_BATCH_BYTES_MAX),
-        "durability": durability,
+        "durability": messages.durability,
+        "min.insync.replicas": str(messages.min_insync_replicas),
     }

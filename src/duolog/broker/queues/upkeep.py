@@ -6,17 +6,16 @@ replay.
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 
 from duolog.broker.partition import Partition
-from duolog.broker.queues.journal import SNAPSHOT, Journal
+from duolog.broker.queues.journal import Journal
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.snapshots import SnapshotWriting
 from duolog.core.queues.changes import Trimmed
 from duolog.core.queues.deduplication import DEDUPLICATION_MS
 from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
-from duolog.ports.disk import Disk
 
 UPKEEP_MS = 5_000
 SNAPSHOT_AFTER_BYTES = 4 << 20
@@ -28,17 +27,29 @@ RECLAIM_BYTES_MIN = 4 << 20
 log = get_logger("queues")
 
 
+class _Freed:
+    """Messages that are done, as far as journals say that are not committed yet."""
+
+    def __init__(self, offset: int, journals: Sequence[Journal]) -> None:
+        self.offset = offset
+        self._awaited = [(journal.partition, journal.end_offset) for journal in journals]
+
+    @property
+    def is_certain(self) -> bool:
+        return all(journal.high_watermark >= offset for journal, offset in self._awaited)
+
+
 class Upkeep:
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
+    def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pending: dict[QueuePartition, tuple[int, int, bytes]] = {}
-        """Snapshots that must wait until the journal and the messages are durable, up to these
-        offsets: after a power cut they would tell of what never was."""
-        self._written: dict[QueuePartition, tuple[int, int]] = {}
-        """Offset and size of the last snapshot."""
+        self._writing: dict[QueuePartition, SnapshotWriting] = {}
+        """Snapshots that are not written, or could still be lost."""
+        self._sizes: dict[QueuePartition, int] = {}
+        """Of the last snapshot."""
         self._lows: dict[QueuePartition, list[tuple[int, int]]] = {}
         """When which offset was the lowest undone one, where deleted messages are retained."""
+        self._freed: dict[QueuePartition, _Freed] = {}
+        """What can go once it is certain that it is done."""
 
     def has_changed(self, partition: QueuePartition) -> bool:
         """Whether a restart would have to find out what it could be told."""
@@ -49,11 +60,11 @@ class Upkeep:
 
     def wants_snapshot(self, partition: QueuePartition) -> bool:
         journal = partition.journal
-        if partition in self._pending:
+        if partition in self._writing:
             return True
         if journal is None:
             return partition.enqueued_since_snapshot >= SNAPSHOT_AFTER_MESSAGES
-        size = self._written.get(partition, (0, 0))[1]
+        size = self._sizes.get(partition, 0)
         return (
             journal.bytes_written >= max(SNAPSHOT_AFTER_BYTES, 2 * size)
             or partition.enqueued_since_snapshot >= SNAPSHOT_AFTER_MESSAGES + size // 8
@@ -70,26 +81,32 @@ class Upkeep:
         self,
         queue: Queue,
         partition: QueuePartition,
-        beside: Sequence[QueuePartition],
+        beside: Sequence[QueuePartition] | None,
         now_ms: int,
     ) -> None:
         """All of it, for a partition that has its journal.
 
-        `beside` are the partitions of subscription queues that read the same messages.
+        `beside` are the partitions of subscription queues that read the same messages, if all
+        of them are known.
         """
         self._expire(partition, now_ms)
         if self.wants_snapshot(partition):
             self.snapshot(partition)
-        if queue.config.source_topic is None:
+        if queue.config.source_topic is None and beside is not None:
             self._reclaim(queue, partition, beside, now_ms)
         partition.delivery.forget_sent_before(partition.data.log.start_offset)
         partition.deduplication.expire(now_ms)
         partition.reader.forget()
 
     def forget(self, partition: QueuePartition) -> None:
-        self._pending.pop(partition, None)
-        self._written.pop(partition, None)
+        self._writing.pop(partition, None)
+        self._sizes.pop(partition, None)
         self._lows.pop(partition, None)
+        self._freed.pop(partition, None)
+
+    def recalled(self) -> None:
+        """Something that was decided was not: what is done is looked at again."""
+        self._freed.clear()
 
     def _expire(self, partition: QueuePartition, now_ms: int) -> None:
         delivery = partition.delivery
@@ -98,39 +115,53 @@ class Upkeep:
             partition.change(Trimmed(before))
 
     def snapshot(self, partition: QueuePartition) -> None:
+        """Begin one, or rely on the one that was begun before."""
         journal = partition.journal
         assert journal is not None
-        pending = self._pending.get(partition)
-        if pending is None:
-            delivery = partition.delivery
-            pending = journal.end_offset, delivery.end_offset, delivery.snapshot()
-            self._pending[partition] = pending
-            journal.bytes_written = 0
-            partition.enqueued_since_snapshot = 0
-        if journal.partition.log.durable_offset < pending[0] or (
-            partition.data.log.durable_offset < pending[1]
-        ):
-            return
-        del self._pending[partition]
-        task = asyncio.ensure_future(self._write(partition, journal, pending[0], pending[2]))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        writing = self._writing.get(partition)
+        if writing is None:
+            self._begin(partition, journal)
+        elif writing.is_reliable:
+            del self._writing[partition]
+            # Two are kept, and the older one must be of use when the newer is damaged.
+            _advance_start(journal.partition, writing.rely())
 
-    async def _write(
-        self, partition: QueuePartition, journal: Journal, offset: int, data: bytes
-    ) -> None:
-        kept = journal.partition.log
+    def save(self, partition: QueuePartition) -> None:
+        """A snapshot of what is known now, instead of the one that was begun before."""
+        self._writing.pop(partition, None)
+        self.snapshot(partition)
+
+    def _begin(self, partition: QueuePartition, journal: Journal) -> None:
+        # What is decided but not written is not in the records before the snapshot.
+        journal.flush()
+        writing = SnapshotWriting(journal, partition.delivery.snapshot())
+        journal.bytes_written = 0
+        partition.enqueued_since_snapshot = 0
+        self._writing[partition] = writing
+        self._sizes[partition] = writing.size
+        if self._write_piece(partition, writing) and not writing.is_complete:
+            task = asyncio.ensure_future(self._write_rest(partition, writing))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _write_rest(self, partition: QueuePartition, writing: SnapshotWriting) -> None:
+        """Others are served in between."""
+        while not writing.is_complete:
+            await asyncio.sleep(0)
+            if not self._write_piece(partition, writing):
+                return
+
+    def _write_piece(self, partition: QueuePartition, writing: SnapshotWriting) -> bool:
+        """False when it failed, or nobody wants it any more."""
+        if self._writing.get(partition) is not writing:
+            return False
         try:
-            await self._disk.offload(partial(kept.write_snapshot, SNAPSHOT, offset, data))
-        except OSError as error:
-            log.error("a delivery snapshot was not written", error=str(error))
-            return
-        if partition.is_gone:
-            return
-        before, _ = self._written.get(partition, (0, 0))
-        self._written[partition] = offset, len(data)
-        # Two snapshots are kept, and the older one must be of use when the newer is damaged.
-        _advance_start(journal.partition, before)
+            writing.write_piece()
+        except Refusal as refusal:
+            writing.give_up(refusal)
+            del self._writing[partition]
+            return False
+        return True
 
     def _reclaim(
         self,
@@ -146,7 +177,17 @@ class Upkeep:
             low = min(low, partition.delivery.offset_at(now_ms - DEDUPLICATION_MS))
         if retain_ms:
             low = min(low, self._low_before(partition, low, now_ms, retain_ms))
-        _advance_start(partition.data, low)
+        freed = self._freed.pop(partition, None)
+        if freed is not None and not freed.is_certain:
+            self._freed[partition] = freed
+            return
+        if freed is not None:
+            _advance_start(partition.data, freed.offset)
+        freed = _Freed(low, [each.journal for each in (partition, *beside) if each.journal])
+        if freed.is_certain:
+            _advance_start(partition.data, low)
+        else:
+            self._freed[partition] = freed
 
     def _low_before(self, partition: QueuePartition, low: int, now_ms: int, retain_ms: int) -> int:
         """The lowest undone offset as it was that long ago."""

@@ -48,7 +48,7 @@ def certs(cluster: str, out: Path, nodes: Sequence[str], days: int, form: Format
     print_rows(rows, form, _COLUMNS)
     tell(
         "Copy to each node its certificate and key, and ca.pem; name them in its settings"
-        " peer.tls.certificate, peer.tls.key and peer.tls.ca.\n"
+        " peer.tls.cert, peer.tls.key and peer.tls.ca.\n"
         f"Keep {out / 'ca.key'} off the nodes: who has it can add nodes to the cluster."
     )
 

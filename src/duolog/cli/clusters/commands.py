@@ -33,37 +33,46 @@ def up(
         bool, typer.Option("--free-ports", help="Take free ports rather than the usual ones.")
     ] = False,
     assignments: SetOption = None,
+    output: FormatOption = Format.table,
 ) -> None:
     """Run an etcd and some nodes on this machine, until told to stop."""
     from duolog.cli.clusters import local
 
     local.up(
-        nodes, etcd_members, data, ready_file, free_ports=free_ports, settings=assignments or ()
+        nodes,
+        etcd_members,
+        data,
+        ready_file,
+        output,
+        free_ports=free_ports,
+        settings=assignments or (),
     )
 
 
 @app.command()
-def down(data: DataOption = _DATA) -> None:
+def down(data: DataOption = _DATA, output: FormatOption = Format.table) -> None:
     """Stop the local cluster; its data stay."""
     from duolog.cli.clusters import local
 
-    local.order(data, "down")
+    local.order(data, output, "down")
 
 
 @app.command()
-def kill(node: NodeArgument, data: DataOption = _DATA) -> None:
+def kill(node: NodeArgument, data: DataOption = _DATA, output: FormatOption = Format.table) -> None:
     """Kill a node of the local cluster, without a warning."""
     from duolog.cli.clusters import local
 
-    local.order(data, "kill", node)
+    local.order(data, output, "kill", node)
 
 
 @app.command()
-def start(node: NodeArgument, data: DataOption = _DATA) -> None:
+def start(
+    node: NodeArgument, data: DataOption = _DATA, output: FormatOption = Format.table
+) -> None:
     """Start a node of the local cluster again."""
     from duolog.cli.clusters import local
 
-    local.order(data, "start", node)
+    local.order(data, output, "start", node)
 
 
 @app.command()
@@ -106,3 +115,24 @@ def drain(
     from duolog.cli.session import run
 
     run(actions.drain(door_address("admin", admin, config), node, output, undo=undo))
+
+
+@app.command()
+def certs(
+    nodes: Annotated[
+        list[str],
+        typer.Option(
+            "--node", metavar="ID=HOST,...", help="Names and addresses of a node; may be repeated."
+        ),
+    ],
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="As given to serve.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go, and the CA is.")],
+    days: Annotated[int, typer.Option(min=1, max=3_650, help="How long they are valid.")] = 365,
+    output: FormatOption = Format.table,
+) -> None:
+    """Make certificates by which the nodes know each other, and a CA unless there is one."""
+    from duolog.cli.clusters.certs import certs
+    from duolog.cli.session import reporting
+
+    with reporting():
+        certs(cluster, out, nodes, days, output)

@@ -1,7 +1,9 @@
 """The cluster on this machine: run it, and tell it what to do."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from duolog.app.local.control import NotRunning, Order, give_order
 from duolog.app.local.layout import open_layout
 from duolog.app.local.supervisor import run_local_cluster
 from duolog.cli.failures import ExitCode, fail
-from duolog.cli.output import tell
+from duolog.cli.output import Format, print_rows, tell
 
 
 def up(
@@ -18,6 +20,7 @@ def up(
     etcd_members: int,
     data: Path,
     ready_file: Path | None,
+    output: Format,
     *,
     free_ports: bool,
     settings: Sequence[str],
@@ -26,22 +29,28 @@ def up(
     try:
         layout = open_layout(directory, nodes, etcd_members, free_ports=free_ports)
         tell(f"starting an etcd and {nodes} nodes in {data}")
-        run_local_cluster(directory, layout, ready_file, settings, tell, _greet)
+        run_local_cluster(directory, layout, ready_file, settings, tell, partial(_greet, output))
     except StartRefused as refusal:
         fail(str(refusal), ExitCode.FAILED)
 
 
-def order(data: Path, verb: str, node: int = 0) -> None:
+def order(data: Path, output: Format, verb: str, node: int | None = None) -> None:
     try:
-        outcome = asyncio.run(give_order(data.absolute(), Order(verb, node)))
+        outcome = asyncio.run(give_order(data.absolute(), Order(verb, node or 0)))
     except NotRunning as error:
         fail(f"There is {error}. Start one with `duolog cluster up`.", ExitCode.UNREACHABLE)
     if not outcome.done:
         fail(outcome.text, ExitCode.FAILED)
     tell(outcome.text)
+    if output is not Format.table:
+        print_rows([{"verb": verb, "node": node, "done": True}], output, ())
 
 
-def _greet(described: dict[str, Any]) -> None:
+def _greet(output: Format, described: dict[str, Any]) -> None:
+    if output is not Format.table:
+        print_rows(described["nodes"], output, ())
+        sys.stdout.flush()
+        return
     lines = ["", "The cluster is ready.", ""]
     for node in described["nodes"]:
         lines.append(

@@ -3,38 +3,30 @@
 from array import array
 from collections.abc import Mapping
 
+import msgspec
+
 from duolog.core.queues.image import Image, from_column, to_column
 
 
-class Held:
-    """Read it, but leave it alone: it changes only with the machine that it belongs to."""
+class Held(msgspec.Struct, gc=False, eq=False):
+    """Read it, but leave it alone: it changes only with the machine that it belongs to.
 
-    __slots__ = (
-        "attempt",
-        "deadline_ms",
-        "first_received_ms",
-        "group",
-        "is_dead",
-        "is_in_flight",
-        "receive_count",
-        "received_ms",
-    )
+    A Struct, because there can be a million of them: it is made in a third of the time that
+    a class of our own takes, and the garbage collector need not go through them.
+    """
 
-    def __init__(
-        self, deadline_ms: int, received_ms: int, group: bytes | None, attempt: bytes
-    ) -> None:
-        self.deadline_ms = deadline_ms
-        """Until when the newest delivery hides it, or did."""
-        self.receive_count = 1
-        self.first_received_ms = received_ms
-        self.received_ms = received_ms
-        """When it was last received: no visibility reaches further than twelve hours from then."""
-        self.is_in_flight = True
-        self.is_dead = False
-        """Received too often, and on its way to the dead-letter queue. Never while in flight."""
-        self.group = group
-        self.attempt = attempt
-        """The name of the receive that has it in flight, if the consumer gave one."""
+    deadline_ms: int
+    """Until when the newest delivery hides it, or did."""
+    received_ms: int
+    """When it was last received: no visibility reaches further than twelve hours from then."""
+    first_received_ms: int
+    group: bytes | None
+    attempt: bytes
+    """The name of the receive that has it in flight, if the consumer gave one."""
+    receive_count: int = 1
+    is_in_flight: bool = True
+    is_dead: bool = False
+    """Received too often, and on its way to the dead-letter queue. Never while in flight."""
 
 
 _IN_FLIGHT, _RETURNED, _DEAD = range(3)
@@ -66,9 +58,8 @@ def load_held(image: Image) -> dict[int, Held]:
     for offset, deadline_ms, count, first_received_ms, received_ms, state, group in zip(
         *columns, image.held_states, image.held_groups, strict=True
     ):
-        row = held[offset] = Held(deadline_ms, first_received_ms, group, b"")
+        row = held[offset] = Held(deadline_ms, received_ms, first_received_ms, group, b"")
         row.receive_count = count
-        row.received_ms = received_ms
         row.is_in_flight = state == _IN_FLIGHT
         row.is_dead = state == _DEAD
     return held

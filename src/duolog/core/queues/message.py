@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from duolog.core.queues.deduplication import deduplication_key
+from duolog.core.queues.plain_text import is_plainly_carried
 from duolog.model.characters import forbidden_character, without_forbidden
 from duolog.records.record import Record
 
@@ -53,8 +54,11 @@ class MessageAttribute(NamedTuple):
     """As sent; strings and numbers in UTF-8."""
 
 
-class Outgoing(NamedTuple):
-    """One message to send, its parameters checked."""
+class Outgoing(msgspec.Struct, frozen=True, gc=False):
+    """One message to send, its parameters checked.
+
+    A Struct, as Message is: it is made in a third of the time that a NamedTuple takes.
+    """
 
     body: str
     attributes: Mapping[str, MessageAttribute] = {}
@@ -65,11 +69,19 @@ class Outgoing(NamedTuple):
     sender_id: str = ""
     """Empty for the account's own."""
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to say of it but its body."""
+        return not (
+            self.attributes
+            or self.group_id is not None
+            or self.deduplication_id is not None
+            or self.trace_header is not None
+            or self.sender_id
+        )
 
-_NOTHING_MORE = Outgoing("")[1:]
 
-
-class Message(NamedTuple):
+class Message(msgspec.Struct, frozen=True, gc=False):
     body: str
     attributes: Mapping[str, MessageAttribute]
     group_id: str | None
@@ -83,7 +95,7 @@ class Message(NamedTuple):
 
 
 def to_record(message: Outgoing, *, fifo: bool, delay_ms: int, now_ms: int) -> Record:
-    if not delay_ms and message[1:] == _NOTHING_MORE:
+    if not delay_ms and message.is_plain:
         return Record(None, message.body.encode(), (), now_ms)
     group = message.group_id
     headers: list[tuple[str, bytes | None]] = []
@@ -110,15 +122,16 @@ def to_record(message: Outgoing, *, fifo: bool, delay_ms: int, now_ms: int) -> R
 
 
 def from_record(record: Record) -> Message:
+    key = record.key
     if not record.headers:
-        body, attributes = _body(record.value)
-        return Message(body, attributes, _text(record.key), record.timestamp)
+        body, attributes = _body(record.value or b"")
+        return Message(body, attributes, None if key is None else _text(key), record.timestamp)
     own: dict[str, bytes] = {}
     given: dict[str, bytes] = {}
     for name, value in record.headers:
         (own if name.startswith(OWN_PREFIX) else given)[name] = value or b""
     types = _types(own.get(TYPES))
-    body, attributes = _body(record.value)
+    body, attributes = _body(record.value or b"")
     for name, value in given.items():
         data_type = types.get(name) or STRING
         if not data_type.startswith(BINARY) and _carried_text(value) is None:
@@ -127,7 +140,7 @@ def from_record(record: Record) -> Message:
     return Message(
         body,
         attributes,
-        _text(record.key),
+        _text(key),
         _number(own.get(SENT), record.timestamp),
         _text(own.get(DEDUPLICATION)),
         _text(own.get(TRACE)),
@@ -195,12 +208,12 @@ def _header(record: Record, wanted: str) -> bytes | None:
     return None
 
 
-def _body(value: bytes | None) -> tuple[str, dict[str, MessageAttribute]]:
-    text = _carried_text(value or b"")
+def _body(value: bytes) -> tuple[str, dict[str, MessageAttribute]]:
+    text = _carried_text(value)
     if text is not None:
         return text, {}
     # SQS carries text only; what a Kafka producer sent otherwise must still arrive whole.
-    encoded = b64encode(value or b"").decode()
+    encoded = b64encode(value).decode()
     return encoded, {ENCODING: MessageAttribute(STRING, b"base64")}
 
 
@@ -210,7 +223,7 @@ def _carried_text(value: bytes) -> str | None:
         text = value.decode()
     except UnicodeDecodeError:
         return None
-    return text if forbidden_character(value) is None else None
+    return text if is_plainly_carried(text) or forbidden_character(value) is None else None
 
 
 def _types(value: bytes | None) -> Mapping[str, str]:

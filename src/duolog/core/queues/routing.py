@@ -9,12 +9,15 @@ _SCALE = 1 << 31
 
 def partition_for_group(group: bytes, partitions: int) -> int:
     """By jump hash: when partitions are added, a group stays or moves to an added one."""
-    if partitions == 1:
-        return 0
+    return 0 if partitions == 1 else partitions_for_group(group, partitions)[-1]
+
+
+def partitions_for_group(group: bytes, partitions: int) -> list[int]:
+    """All to which the group may have gone while there were fewer of them, and the last one."""
     key = int.from_bytes(blake2b(group, digest_size=8).digest(), "big")
-    chosen, candidate = 0, 0
+    chosen, candidate = [], 0
     while candidate < partitions:
-        chosen = candidate
+        chosen.append(candidate)
         key = (key * _STEP + 1) & _MASK
-        candidate = int((chosen + 1) * (_SCALE / ((key >> 33) + 1)))
+        candidate = int((candidate + 1) * (_SCALE / ((key >> 33) + 1)))
     return chosen

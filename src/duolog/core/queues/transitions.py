@@ -166,6 +166,7 @@ class Transitions:
     def _apply_delivered(self, change: Delivered) -> None:
         offsets, now_ms, deadline_ms, attempt = change
         all_held, waiting = self._held, self._waiting
+        fresh = 0
         delivered = []
         for offset in offsets:
             held = all_held.get(offset)
@@ -180,10 +181,11 @@ class Transitions:
                         continue
                     self._mature([(offset, offset + 1)])
                     group = waiting.deliver(offset, now_ms)
-                all_held[offset] = Held(deadline_ms, now_ms, group, attempt)
-                self.ready_count -= 1
-                self.in_flight_count += 1
+                all_held[offset] = Held(deadline_ms, now_ms, now_ms, group, attempt)
+                fresh += 1
             delivered.append(offset)
+        self.ready_count -= fresh
+        self.in_flight_count += fresh
         if delivered:
             if attempt:
                 self._attempts.note(attempt, now_ms, tuple(delivered))

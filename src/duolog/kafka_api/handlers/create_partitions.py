@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from duolog.broker.broker import Broker
+from duolog.broker.catalog_placement import Assignment
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
 from duolog.model.errors import InvalidReplicaAssignment, InvalidRequest, InvalidTopic, Refusal
@@ -18,9 +19,9 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
         try:
             if times[name] > 1:
                 raise InvalidRequest("the request names this topic more than once")
-            _check(broker, topic)
+            assignment = _assignment(broker, topic)
             await broker.catalog.create_partitions(
-                name, topic.count, validate_only=request.validate_only
+                name, topic.count, assignment=assignment, validate_only=request.validate_only
             )
         except Refusal as refusal:
             result["error_code"] = code_of(refusal)
@@ -29,17 +30,17 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
     return {"results": results}
 
 
-def _check(broker: Broker, wanted: Any) -> None:
+def _assignment(broker: Broker, wanted: Any) -> Assignment | None:
+    """Of the new partitions, where the client has chosen it."""
     topic = broker.catalog.get(wanted.name)
     if topic.internal:
         # A group's offsets are found by its name and the number of partitions.
         raise InvalidTopic(f"'{topic.name}' is internal and keeps its partitions")
     if wanted.assignments is None:
-        return
+        return None
     new = wanted.count - topic.partitions
     if new > 0 and len(wanted.assignments) != new:
         raise InvalidReplicaAssignment(
             f"{new} partitions are new, and {len(wanted.assignments)} are assigned"
         )
-    if any(assignment.broker_ids != (broker.node_id,) for assignment in wanted.assignments):
-        raise InvalidReplicaAssignment(f"a partition can be on broker {broker.node_id} only")
+    return {topic.partitions + at: each.broker_ids for at, each in enumerate(wanted.assignments)}

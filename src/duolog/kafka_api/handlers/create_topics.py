@@ -1,18 +1,17 @@
 """CreateTopics: each topic on its own, so that one refusal does not stop the others."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
+from duolog.broker.catalog_placement import Assignment
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.config_entries import topic_entries
 from duolog.kafka_api.errors import code_of
 from duolog.model.errors import (
     InvalidConfig,
     InvalidReplicaAssignment,
-    InvalidReplicationFactor,
     InvalidRequest,
     InvalidTopic,
     Refusal,
@@ -20,7 +19,6 @@ from duolog.model.errors import (
 from duolog.model.names import is_reserved
 
 _UNSAID = -1
-_REPLICATION_FACTOR = 1
 _CONFIG_FIELDS = ("name", "value", "read_only", "config_source", "is_sensitive")
 
 
@@ -36,7 +34,8 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
         except Refusal as refusal:
             results.append(_refused(name, refusal))
         else:
-            results.append(_created(broker, created, validate_only=request.validate_only))
+            factor = _factor(broker, topic)
+            results.append(_created(broker, created, factor, request.validate_only))
     return {"topics": results}
 
 
@@ -49,49 +48,52 @@ async def _create(broker: Broker, wanted: Any, *, validate_only: bool) -> Topic:
         if config.value is None:
             raise InvalidConfig(f"{config.name} needs a value")
         overrides[config.name] = config.value
+    partitions, factor, assignment = _layout(broker, wanted)
     return await broker.catalog.create_topic(
-        wanted.name, _partition_count(broker, wanted), overrides, validate_only=validate_only
+        wanted.name,
+        partitions,
+        overrides,
+        replication_factor=factor,
+        assignment=assignment,
+        validate_only=validate_only,
     )
 
 
-def _partition_count(broker: Broker, wanted: Any) -> int:
-    if wanted.assignments:
-        if (wanted.num_partitions, wanted.replication_factor) != (_UNSAID, _UNSAID):
-            raise InvalidRequest(
-                "a replica assignment says how many partitions and replicas there are; do not"
-                " give their numbers, too"
-            )
-        _check_assignments(wanted.assignments, broker.node_id)
-        return len(wanted.assignments)
-    if wanted.replication_factor not in (_UNSAID, _REPLICATION_FACTOR):
-        raise InvalidReplicationFactor(
-            f"{wanted.replication_factor} replicas cannot be had: there is 1 broker"
+def _layout(broker: Broker, wanted: Any) -> tuple[int, int | None, Assignment | None]:
+    """How many partitions and replicas, or which ones where the client has chosen them."""
+    if not wanted.assignments:
+        count: int = wanted.num_partitions
+        if count == _UNSAID:
+            count = broker.settings.integer("num.partitions")
+        factor: int = wanted.replication_factor
+        return count, None if factor == _UNSAID else factor, None
+    if (wanted.num_partitions, wanted.replication_factor) != (_UNSAID, _UNSAID):
+        raise InvalidRequest(
+            "a replica assignment says how many partitions and replicas there are; do not"
+            " give their numbers, too"
         )
-    if wanted.num_partitions == _UNSAID:
-        return broker.settings.integer("num.partitions")
-    count: int = wanted.num_partitions
-    return count
+    assignment = {each.partition_index: each.broker_ids for each in wanted.assignments}
+    if len(assignment) < len(wanted.assignments):
+        raise InvalidReplicaAssignment("a partition is assigned more than once")
+    return len(assignment), None, assignment
 
 
-def _check_assignments(assignments: Sequence[Any], node_id: int) -> None:
-    indexes = sorted(assignment.partition_index for assignment in assignments)
-    if indexes != list(range(len(indexes))):
-        raise InvalidReplicaAssignment("partitions must be numbered from 0 without gaps")
-    for assignment in assignments:
-        if assignment.broker_ids != (node_id,):
-            raise InvalidReplicaAssignment(
-                f"partition {assignment.partition_index} can be on broker {node_id} only"
-            )
+def _factor(broker: Broker, wanted: Any) -> int:
+    """How many replicas each partition of what was just made, or checked, has."""
+    if wanted.assignments:
+        return len(wanted.assignments[0].broker_ids)
+    asked: int = wanted.replication_factor
+    return broker.catalog.placement.usual_factor() if asked == _UNSAID else asked
 
 
-def _created(broker: Broker, topic: Topic, *, validate_only: bool) -> dict[str, Any]:
+def _created(broker: Broker, topic: Topic, factor: int, validate_only: bool) -> dict[str, Any]:
     return {
         "name": topic.name,
         "topic_id": None if validate_only else topic.id,
         "error_code": 0,
         "error_message": None,
         "num_partitions": topic.partitions,
-        "replication_factor": _REPLICATION_FACTOR,
+        "replication_factor": factor,
         "configs": [
             {field: entry[field] for field in _CONFIG_FIELDS}
             for entry in topic_entries(topic, broker.settings)

@@ -35,7 +35,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
 
 
 async def _delete(broker: Broker, name: str, index: int, offset: int) -> int:
-    partition = broker.partition(name, index)
+    partition = broker.led_partition(name, index)
     if partition.topic.internal:
         raise InvalidTopic(f"'{name}' is internal and keeps its records")
     if not partition.topic.config.cleanup_delete:

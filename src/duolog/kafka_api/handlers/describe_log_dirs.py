@@ -17,7 +17,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
         described = {
             "partition_index": partition.index,
             "partition_size": partition.log.size_bytes,
-            "offset_lag": 0,
+            "offset_lag": max(0, partition.high_watermark - partition.log.end_offset),
             "is_future_key": False,
         }
         topics.setdefault(partition.topic.name, []).append(described)

@@ -63,6 +63,7 @@ def _described(broker: Broker, topic: Topic, indexes: range) -> dict[str, Any]:
 
 def _partition(broker: Broker, topic: Topic, index: int) -> dict[str, Any]:
     state = broker.catalog.partition_state(topic, index)
+    live = broker.catalog.nodes.live
     return {
         "error_code": 0,
         "partition_index": index,
@@ -70,9 +71,9 @@ def _partition(broker: Broker, topic: Topic, index: int) -> dict[str, Any]:
         "leader_epoch": state.leader_epoch,
         "replica_nodes": state.replicas,
         "isr_nodes": state.in_sync,
-        "eligible_leader_replicas": [],
+        "eligible_leader_replicas": state.eligible,
         "last_known_elr": [],
-        "offline_replicas": [],
+        "offline_replicas": [node for node in state.replicas if node not in live],
     }
 
 

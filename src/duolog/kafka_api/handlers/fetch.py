@@ -18,8 +18,10 @@ from duolog.core.fetch_sessions import (
     Wanted,
 )
 from duolog.kafka_api.answers import NO_TIMEOUT
+from duolog.kafka_api.current_leaders import NOTHING_MOVED, CurrentLeaders, current_leaders
 from duolog.kafka_api.errors import code_of
-from duolog.model.errors import Refusal
+from duolog.kafka_api.read_places import NearerReplica, check_place
+from duolog.model.errors import InvalidRequest, Refusal
 from duolog.observe.metrics import OperationStats
 from duolog.ports.clock import Clock
 from duolog.ports.transport import Chunk, FileRange
@@ -58,6 +60,7 @@ class FetchAnswer:
         "_handler",
         "_min_bytes",
         "_parked_on",
+        "_rack",
         "_read_committed",
         "_response",
         "_scheduled",
@@ -91,6 +94,7 @@ class FetchAnswer:
         self._min_bytes = request.min_bytes
         self._bytes_max = min(request.max_bytes, handler.bytes_max)
         self._read_committed = request.isolation_level == READ_COMMITTED
+        self._rack = request.rack_id
         self._session = session
         self._wanted = wanted
         self.stats = handler.stats
@@ -156,7 +160,7 @@ class FetchAnswer:
         found: dict[Topic, list[Fetched[Chunk]]] = {}
         left = self._bytes_max
         total = 0
-        failed = False
+        failed = is_urgent = False
         served: list[Key] = []
         read: list[tuple[Partition, int]] = []
         routes = self._handler.routes
@@ -171,6 +175,8 @@ class FetchAnswer:
                     raise self._handler.broker.unknown(topic, index)
                 if wanted.current_leader_epoch != ANY_EPOCH:
                     partition.check_epoch(wanted.current_leader_epoch)
+                if self._rack or not partition.is_leader:
+                    self._check_place(partition, wanted.fetch_offset)
                 if left > 0 or total == 0:
                     piece = partition.read(wanted.fetch_offset, min(wanted.bytes_max, max(0, left)))
                     if piece is not None:
@@ -204,21 +210,32 @@ class FetchAnswer:
                     )
                 ):
                     continue
+            except NearerReplica as nearer:
+                is_urgent = True
+                result = (index, 0, NO_OFFSET, NO_OFFSET, NO_OFFSET, nearer.node, None, 0)
             except Refusal as refusal:
-                failed = True
+                failed = is_urgent = True
                 code = code_of(refusal)
                 result = (index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, NO_REPLICA, None, 0)
             found.setdefault(topic, []).append(result)
-        if not (final or failed or total >= self._min_bytes or not self._wanted):
+        if not (final or is_urgent or total >= self._min_bytes or not self._wanted):
             return False
+        moved = NOTHING_MOVED
         if failed:
             self.stats.failed += 1
+            codes = [((topic, row[0]), row[1]) for topic, rows in found.items() for row in rows]
+            moved = current_leaders(self._handler.broker, codes)
         if session is not None:
             self._note_told(session, found, served)
         for partition, length in read:
             partition.bytes_out += length
-        self._encode(list(found.items()), 0, NO_SESSION if session is None else session.id)
+        session_id = NO_SESSION if session is None else session.id
+        self._encode(list(found.items()), 0, session_id, moved)
         return True
+
+    def _check_place(self, partition: Partition, offset: int) -> None:
+        broker = self._handler.broker
+        check_place(broker, partition, offset, rack=self._rack, version=self._version)
 
     def _note_told(
         self, session: Session[Topic], found: dict[Topic, list[Fetched[Chunk]]], served: list[Key]
@@ -241,10 +258,21 @@ class FetchAnswer:
                 partitions[key] = moved
 
     def _encode(
-        self, topics: list[tuple[Topic, list[Fetched[Chunk]]]], error_code: int, session_id: int
+        self,
+        topics: list[tuple[Topic, list[Fetched[Chunk]]]],
+        error_code: int,
+        session_id: int,
+        moved: CurrentLeaders = NOTHING_MOVED,
     ) -> None:
         body, length = encode_response(
-            self._version, 0, error_code, session_id, topics, read_committed=self._read_committed
+            self._version,
+            0,
+            error_code,
+            session_id,
+            topics,
+            read_committed=self._read_committed,
+            current_leaders=moved.leaders,
+            node_endpoints=moved.endpoints,
         )
         prefix = response_prefix(ApiKey.FETCH, self._version, self._correlation_id, length)
         head, *rest = cast(list[Chunk], body)
@@ -287,6 +315,8 @@ class FetchHandler:
         refusal: Refusal | None = None
         wanted: dict[Key, Wanted] = {}
         try:
+            if request.replica_id >= 0:
+                raise InvalidRequest("replicas copy through the listener of the other nodes")
             session = self._session_of(request, version)
             wanted = _update(session, request)
             if session is not None:

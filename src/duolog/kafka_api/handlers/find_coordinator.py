@@ -4,8 +4,16 @@ from typing import Any
 
 from duolog.broker.broker import Broker
 from duolog.kafka_api.client import Client
+from duolog.kafka_api.endpoints import endpoint
 from duolog.kafka_api.errors import code_of
-from duolog.model.errors import InvalidRequest, Refusal, TransactionsUnsupported
+from duolog.model.errors import (
+    CoordinatorNotAvailable,
+    InvalidRequest,
+    Refusal,
+    TransactionsUnsupported,
+)
+from duolog.model.names import OFFSETS_TOPIC
+from duolog.wire.kafka.leaders import NodeEndpoint
 
 GROUP_KEY = 0
 TRANSACTION_KEY = 1
@@ -15,26 +23,40 @@ NOWHERE = {"node_id": -1, "host": "", "port": -1}
 
 
 async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
-    answer = _find(broker, getattr(request, "key_type", GROUP_KEY))
+    key_type = getattr(request, "key_type", GROUP_KEY)
     keys = getattr(request, "coordinator_keys", None)
     if keys is None:
-        return answer
-    return {"coordinators": [{"key": key, **answer} for key in keys]}
+        return await _answer(broker, key_type, request.key)
+    return {"coordinators": [{"key": key, **await _answer(broker, key_type, key)} for key in keys]}
 
 
-def _find(broker: Broker, key_type: int) -> dict[str, Any]:
+async def _answer(broker: Broker, key_type: int, key: str) -> dict[str, Any]:
     try:
         _check_key_type(key_type)
+        found = await _find(broker, key)
     except Refusal as refusal:
         return {**NOWHERE, "error_code": code_of(refusal), "error_message": str(refusal)}
-    host, port = broker.advertised
     return {
-        "node_id": broker.node_id,
-        "host": host,
-        "port": port,
+        "node_id": found.node_id,
+        "host": found.host,
+        "port": found.port,
         "error_code": 0,
         "error_message": None,
     }
+
+
+async def _find(broker: Broker, group_id: str) -> NodeEndpoint:
+    try:
+        index = await broker.groups.locate(group_id)
+        leader = broker.catalog.leader_of(OFFSETS_TOPIC, index)
+    except Refusal as refusal:
+        # The one answer at which every client asks again, whatever keeps the offsets' topic
+        # from being made: a full disk, a store that does not answer, too few brokers.
+        raise CoordinatorNotAvailable(str(refusal)) from refusal
+    found = None if leader is None else endpoint(broker, leader)
+    if found is None:
+        raise CoordinatorNotAvailable("nobody leads the group's partition at the moment")
+    return found
 
 
 def _check_key_type(key_type: int) -> None:

@@ -11,7 +11,8 @@ from duolog.broker.broker import Broker
 from duolog.broker.partition import ANY_EPOCH, Partition
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
-from duolog.model.errors import Refusal, StorageFailed, UnsupportedVersion
+from duolog.kafka_api.read_places import check_consumer
+from duolog.model.errors import OffsetNotAvailable, Refusal, StorageFailed, UnsupportedVersion
 
 _UNKNOWN = -1
 
@@ -44,17 +45,20 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
     topics = []
     for topic in request.topics:
         partitions = [
-            await _answer(broker, topic.name, asked, client.api_version)
+            await _answer(broker, request, topic.name, asked, client.api_version)
             for asked in topic.partitions
         ]
         topics.append({"name": topic.name, "partitions": partitions})
     return {"topics": topics}
 
 
-async def _answer(broker: Broker, topic: str, asked: Any, version: int) -> dict[str, Any]:
+async def _answer(
+    broker: Broker, request: Any, topic: str, asked: Any, version: int
+) -> dict[str, Any]:
     error_code, offset, timestamp, epoch = 0, _UNKNOWN, _UNKNOWN, _UNKNOWN
     try:
-        partition = broker.partition(topic, asked.partition_index)
+        check_consumer(request)
+        partition = broker.led_partition(topic, asked.partition_index)
         partition.check_epoch(getattr(asked, "current_leader_epoch", ANY_EPOCH))
         offset, timestamp = await _find(broker, partition, asked.timestamp, version)
         if offset != _UNKNOWN:
@@ -76,6 +80,7 @@ async def _find(broker: Broker, partition: Partition, timestamp: int, version: i
     log = partition.log
     match timestamp:
         case Special.LATEST:
+            _check_current(partition)
             return partition.high_watermark, _UNKNOWN
         case Special.EARLIEST | Special.EARLIEST_LOCAL:
             return log.start_offset, _UNKNOWN
@@ -85,6 +90,7 @@ async def _find(broker: Broker, partition: Partition, timestamp: int, version: i
             search = log.max_timestamp_search()
         case _:
             search = log.timestamp_search(timestamp)
+    _check_current(partition)
     try:
         found = await broker.disk.offload(search)
     except OSError as error:
@@ -92,3 +98,9 @@ async def _find(broker: Broker, partition: Partition, timestamp: int, version: i
     if found is None or found[0] >= partition.high_watermark:
         return _UNKNOWN, _UNKNOWN
     return found
+
+
+def _check_current(partition: Partition) -> None:
+    """The end that a client was told must not seem to go back when the leader changes."""
+    if not partition.is_current:
+        raise OffsetNotAvailable("the new leader does not know yet what is committed")

@@ -1,16 +1,18 @@
-"""Metadata: which topics there are and who leads them. Encoded topics are kept until they
-change, because every client asks for them again and again."""
+"""Metadata: which topics there are and who leads them. Encoded topics are kept until they, a
+partition of them, or the nodes change, because every client asks for them again and again."""
 
 import uuid
 
 from duolog.broker.broker import Broker
 from duolog.broker.catalog import Topic
 from duolog.kafka_api.client import Client
+from duolog.kafka_api.endpoints import controller_id, endpoints
 from duolog.kafka_api.errors import code_of
 from duolog.kafka_api.operations import ALL_ON_CLUSTER, ALL_ON_TOPIC
 from duolog.model.errors import Refusal, UnknownTopicId, UnknownTopicOrPartition
 from duolog.model.names import check_topic_name, is_reserved
-from duolog.wire.kafka.leaders import NodeEndpoint
+from duolog.model.partition_state import NO_LEADER
+from duolog.wire.kafka.error_codes import ErrorCode
 from duolog.wire.kafka.metadata import (
     MetadataRequest,
     PartitionState,
@@ -28,7 +30,10 @@ ENCODED_TOPICS_MAX = 20_000
 class MetadataHandler:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._encoded: dict[tuple[int, bool, uuid.UUID], tuple[Topic, bytes]] = {}
+        self._encoded: dict[tuple[int, bool, uuid.UUID], tuple[Topic, int, bytes]] = {}
+        """With the revision of the partitions' states that the bytes show."""
+        self._alive: frozenset[int] = frozenset()
+        """The nodes that were alive when they were encoded."""
 
     def parse(self, version: int, body: memoryview) -> MetadataRequest:
         return parse_request(version, body, 0, len(body))
@@ -37,6 +42,7 @@ class MetadataHandler:
         broker = self._broker
         version = client.api_version
         with_operations = request.include_topic_authorized_operations
+        self._notice_nodes()
         if request.topics is None:
             topics = [
                 self._encode(version, topic, with_operations)
@@ -47,15 +53,14 @@ class MetadataHandler:
                 await self._one(version, wanted, request.allow_auto_topic_creation, with_operations)
                 for wanted in request.topics
             ]
-        host, port = broker.advertised
         extra = {}
         if request.include_cluster_authorized_operations:
             extra["cluster_authorized_operations"] = ALL_ON_CLUSTER
         return encode_response(
             version,
-            [NodeEndpoint(broker.node_id, host, port, broker.rack)],
+            endpoints(broker),
             broker.cluster_id,
-            broker.node_id,
+            controller_id(broker),
             topics,
             **extra,
         )
@@ -89,29 +94,34 @@ class MetadataHandler:
                 raise
         return await broker.create_topic_if_missing(name)
 
+    def _notice_nodes(self) -> None:
+        """Which replicas are offline, and whether a leader can be reached, depends on them."""
+        alive = self._broker.catalog.nodes.live.keys()
+        if alive != self._alive:
+            self._alive = frozenset(alive)
+            self._encoded.clear()
+
     def _encode(self, version: int, topic: Topic, with_operations: bool) -> bytes:
         key = (version, with_operations, topic.id)
+        revision = self._broker.catalog.states_revision(topic)
         known = self._encoded.get(key)
-        if known is not None and known[0] is topic:
-            return known[1]
-        states = []
-        for index in range(topic.partitions):
-            state = self._broker.catalog.partition_state(topic, index)
-            row: PartitionState = (
-                0,
-                index,
-                state.leader,
-                state.leader_epoch,
-                state.replicas,
-                state.in_sync,
-                (),
-            )
-            states.append(row)
+        if known is not None and known[0] is topic and known[1] == revision:
+            return known[2]
+        states = [self._row(topic, index) for index in range(topic.partitions)]
         extra = {"authorized_operations": ALL_ON_TOPIC} if with_operations else {}
         encoded = encode_topic(
             version, 0, topic.name, topic.id.bytes, topic.internal, states, **extra
         )
         if len(self._encoded) >= ENCODED_TOPICS_MAX:
             self._encoded.clear()
-        self._encoded[key] = (topic, encoded)
+        self._encoded[key] = (topic, revision, encoded)
         return encoded
+
+    def _row(self, topic: Topic, index: int) -> PartitionState:
+        state = self._broker.catalog.partition_state(topic, index)
+        code, leader = 0, state.leader
+        if leader not in self._alive:
+            # A client that is told to wait asks again; one that is sent to a dead node hangs.
+            code, leader = int(ErrorCode.LEADER_NOT_AVAILABLE), NO_LEADER
+        offline = tuple(node for node in state.replicas if node not in self._alive)
+        return code, index, leader, state.leader_epoch, state.replicas, state.in_sync, offline

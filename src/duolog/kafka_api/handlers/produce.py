@@ -15,6 +15,7 @@ from duolog.kafka_api.handlers.produce_lane import (
     ACKS_NONE,
     Lane,
     LaneAnswer,
+    encode_refused,
     not_confirmed,
     refused,
 )
@@ -52,6 +53,7 @@ class ProduceAnswer:
 
     __slots__ = (
         "_acks",
+        "_broker",
         "_connection",
         "_correlation_id",
         "_topics",
@@ -67,6 +69,7 @@ class ProduceAnswer:
 
     def __init__(
         self,
+        broker: Broker,
         connection: "Connection",
         version: int,
         correlation_id: int,
@@ -75,6 +78,7 @@ class ProduceAnswer:
         stats: OperationStats,
         started_ns: int,
     ) -> None:
+        self._broker = broker
         self._connection = connection
         self._version = version
         self._correlation_id = correlation_id
@@ -107,7 +111,10 @@ class ProduceAnswer:
             if failed:
                 self._connection.refuse_unacknowledged()
             return
-        body = encode_response(self._version, self._topics)
+        if failed:
+            body = encode_refused(self._broker, self._version, self._topics)
+        else:
+            body = encode_response(self._version, self._topics)
         chunks.append(
             response_prefix(ApiKey.PRODUCE, self._version, self._correlation_id, len(body)) + body
         )
@@ -149,8 +156,8 @@ class ProduceHandler:
         self._now = clock.now_ms
         self._stats = stats
         self._now_ms = 0
-        self.staged: list[tuple[Partition, int, Waiter]] = []
-        """The partition, the offset that its high watermark must reach, and who waits."""
+        self.staged: list[tuple[Partition, int, int, Waiter]] = []
+        """The partition, its end offset behind the batch, the acks asked for, and who waits."""
         self._touched: dict[Partition, None] = {}
 
     def stage(
@@ -176,7 +183,14 @@ class ProduceHandler:
         acks = request.acks
         topics: list[tuple[Topic, list[Produced]]] = []
         answer = ProduceAnswer(
-            connection, version, correlation_id, request, topics, self._stats, now_ns
+            self._broker,
+            connection,
+            version,
+            correlation_id,
+            request,
+            topics,
+            self._stats,
+            now_ns,
         )
         for topic, wanted in request.topics:
             partitions: list[Produced] = []
@@ -194,7 +208,7 @@ class ProduceHandler:
                     continue
                 result = _PartitionResult(answer, partitions)
                 self._touched[partition] = None
-                self.staged.append((partition, end_offset if acks else 0, result))
+                self.staged.append((partition, end_offset if acks else 0, acks, result))
                 append_time = now_ms if partition.stamps_append_time else NO_TIMESTAMP
                 start_offset = partition.log.start_offset
                 partitions.append((index, 0, base_offset, append_time, start_offset, None))
@@ -202,7 +216,16 @@ class ProduceHandler:
             shape = shape_of(version, request, frame, shape_at, end)
             if shape is not None:
                 connection.add_lane(
-                    Lane(connection, version, request, shape, topic, partition, self._stats)
+                    Lane(
+                        self._broker,
+                        connection,
+                        version,
+                        request,
+                        shape,
+                        topic,
+                        partition,
+                        self._stats,
+                    )
                 )
         return answer
 
@@ -238,7 +261,7 @@ class ProduceHandler:
         if partition.stamps_append_time:
             answer.append_time = now_ms
         self._touched[partition] = None
-        staged.append((partition, end_offset, answer))
+        staged.append((partition, end_offset, lane.acks, answer))
         return answer
 
     def serve_on(
@@ -267,7 +290,10 @@ class ProduceHandler:
             answer = LaneAnswer(lane, correlation_id, started_ns)
             answer.base_offset = base_offset
             answer.append_time = append_time
-            partition.wait_committed(end_offset, answer)
+            if lane.acks == ACKS_ALL:
+                partition.wait_committed(end_offset, answer)
+            else:
+                partition.wait_durable(end_offset, answer)
             return answer
         lane.stats.done(started_ns, self._monotonic_ns())
         return lane.success.encode(
@@ -284,13 +310,15 @@ class ProduceHandler:
                 failures = failures or {}
                 failures[partition] = failure
         self._touched.clear()
-        for partition, end_offset, waiter in self.staged:
+        for partition, end_offset, acks, waiter in self.staged:
             if failures is not None and partition in failures:
                 waiter.settle(failures[partition])
             elif partition.high_watermark >= end_offset:
                 waiter.settle(None)
-            else:
+            elif acks == ACKS_ALL:
                 partition.wait_committed(end_offset, waiter)
+            else:
+                partition.wait_durable(end_offset, waiter)
         self.staged.clear()
 
     def _partition(self, topic: Topic, index: int, acks: int) -> Partition:

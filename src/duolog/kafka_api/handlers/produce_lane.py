@@ -6,7 +6,9 @@ is parsed but their length, and the answer is one packed struct.
 
 from typing import TYPE_CHECKING
 
+from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
+from duolog.kafka_api.current_leaders import current_leaders
 from duolog.kafka_api.errors import code_of
 from duolog.model.errors import Refusal, RequestTimedOut
 from duolog.observe.metrics import OperationStats
@@ -38,6 +40,7 @@ class Lane:
     __slots__ = (
         "acks",
         "api",
+        "broker",
         "connection",
         "index",
         "partition",
@@ -52,6 +55,7 @@ class Lane:
 
     def __init__(
         self,
+        broker: Broker,
         connection: "Connection",
         version: int,
         request: ProduceRequest,
@@ -60,6 +64,7 @@ class Lane:
         partition: Partition,
         stats: OperationStats,
     ) -> None:
+        self.broker = broker
         self.connection = connection
         self.version = version
         self.api = ApiKey.PRODUCE << 16 | version
@@ -133,13 +138,25 @@ class LaneAnswer:
             return
         self.stats.failed += 1
         version = lane.version
-        body = encode_response(version, [(lane.topic, [refused(lane.index, self._failure)])])
+        rows = [(lane.topic, [refused(lane.index, self._failure)])]
+        body = encode_refused(lane.broker, version, rows)
         chunks.append(
             response_prefix(ApiKey.PRODUCE, version, self._correlation_id, len(body)) + body
         )
 
     def abandon(self) -> None:
         """The records stay; there is only nobody left to tell."""
+
+
+def encode_refused(
+    broker: Broker, version: int, topics: list[tuple[Topic, list[Produced]]]
+) -> bytes:
+    """A response in which something was refused, perhaps because another node leads it."""
+    codes = [((topic, row[0]), row[1]) for topic, rows in topics for row in rows]
+    moved = current_leaders(broker, codes)
+    return encode_response(
+        version, topics, current_leaders=moved.leaders, node_endpoints=moved.endpoints
+    )
 
 
 def refused(index: int, refusal: Refusal) -> Produced:

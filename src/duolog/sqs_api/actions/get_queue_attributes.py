@@ -1,6 +1,6 @@
 """GetQueueAttributes: how a queue is set up, and how many messages it has."""
 
-from duolog.broker.queues.queue import Queue
+from duolog.broker.queues.catalog import QueueEntry
 from duolog.config.queue import (
     EXTENSION_PREFIX,
     READ_ONLY_ATTRIBUTES,
@@ -21,19 +21,18 @@ async def handle(context: Context, request: GetQueueAttributesRequest) -> GetQue
     for name in names:
         if name not in _KNOWN:
             raise InvalidAttributeName(f"Unknown Attribute {name}.")
-    attributes = _attributes(queue, context)
+    attributes = await _attributes(queue.entry, context)
     if ALL not in names:
         attributes = {name: text for name, text in attributes.items() if name in names}
     return GetQueueAttributesResult(attributes or None)
 
 
-def _attributes(queue: Queue, context: Context) -> dict[str, str]:
-    entry = queue.entry
-    counts = queue.counts()
+async def _attributes(entry: QueueEntry, context: Context) -> dict[str, str]:
+    counts = await context.queues.level(entry.name)
     return {
         **{
             name: text
-            for name, text in attribute_texts(queue.config).items()
+            for name, text in attribute_texts(entry.config).items()
             # Clients of Amazon SQS see what is not from there only where somebody set it.
             if not name.startswith(EXTENSION_PREFIX) or name in entry.attributes
         },

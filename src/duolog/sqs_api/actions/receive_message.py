@@ -18,20 +18,23 @@ def handle(
     count = request.max_number_of_messages
     if count is None:
         count = 1
-    check_receive_count(count)
+    else:
+        check_receive_count(count)
     wait_seconds = request.wait_time_seconds
     if wait_seconds is None:
         wait_seconds = config.receive_wait_seconds
-    check_wait(wait_seconds)
+    else:
+        check_wait(wait_seconds)
     visibility = request.visibility_timeout
     if visibility is not None:
         check_visibility(visibility)
     attempt = request.receive_request_attempt_id
     if attempt is not None:
         _check_attempt(attempt, fifo=config.fifo)
-    wanted = Wanted(
-        [*(request.message_system_attribute_names or ()), *(request.attribute_names or ())],
-        request.message_attribute_names or (),
+    wanted = Wanted.of(
+        request.message_system_attribute_names,
+        request.attribute_names,
+        request.message_attribute_names,
     )
 
     def received(results: list[Received] | Refusal) -> None:

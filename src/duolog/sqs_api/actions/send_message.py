@@ -4,15 +4,16 @@ from duolog.broker.queues.sending import Sent
 from duolog.model.errors import Refusal
 from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.sent import digests_of
-from duolog.sqs_api.validation.outgoing import check_ordering, checked_outgoing, message_size
+from duolog.sqs_api.validation.outgoing import check_ordering, checked_outgoing, message_sizes
 from duolog.wire.sqs.messages import SendMessageRequest, SendMessageResult
 
 
 def handle(context: Context, request: SendMessageRequest, done: Done[SendMessageResult]) -> None:
     queue = context.queue(request.queue_url)
     config = queue.config
-    check_ordering(request, config)
-    outgoing = checked_outgoing(request, message_size(request), config, context.sender_id)
+    check_ordering((request,), config)
+    (size,) = message_sizes((request,))
+    outgoing = checked_outgoing(request, size, config, context.sender_id)
 
     def sent(results: list[Sent | Refusal] | Refusal) -> None:
         result = results if isinstance(results, Refusal) else results[0]

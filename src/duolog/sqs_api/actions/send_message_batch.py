@@ -7,7 +7,7 @@ from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.faults import error_entry
 from duolog.sqs_api.sent import digests_of
 from duolog.sqs_api.validation.batches import check_batch_size, check_entries
-from duolog.sqs_api.validation.outgoing import check_ordering, checked_outgoing, message_size
+from duolog.sqs_api.validation.outgoing import check_ordering, checked_outgoing, message_sizes
 from duolog.wire.sqs.messages import (
     BatchResultErrorEntry,
     SendMessageBatchRequest,
@@ -24,10 +24,9 @@ def handle(
     config = queue.config
     entries = request.entries
     check_entries(entries)
-    sizes = [message_size(entry) for entry in entries]
+    sizes = message_sizes(entries)
     check_batch_size(sum(sizes))
-    for entry in entries:
-        check_ordering(entry, config)
+    check_ordering(entries, config)
     accepted: list[SendMessageBatchRequestEntry] = []
     messages: list[Outgoing] = []
     failed: list[BatchResultErrorEntry] = []

@@ -7,9 +7,10 @@ from duolog.model.queue_errors import (
     BatchEntryIdsNotDistinct,
     BatchRequestTooLong,
     EmptyBatchRequest,
+    InvalidBatchEntryId,
     TooManyEntriesInBatchRequest,
 )
-from duolog.sqs_api.validation.identifiers import check_entry_id
+from duolog.sqs_api.validation.identifiers import is_entry_id
 
 ENTRIES_MAX = 10
 BATCH_BYTES_MAX = 1_048_576
@@ -29,12 +30,15 @@ def check_entries(entries: Sequence[Entry]) -> None:
             f"Maximum number of entries per request are {ENTRIES_MAX}."
             f" You have sent {len(entries)}."
         )
-    seen = set()
-    for entry in entries:
-        check_entry_id(entry.id)
-        if entry.id in seen:
-            raise BatchEntryIdsNotDistinct(f"Id {entry.id} repeated.")
-        seen.add(entry.id)
+    ids = [entry.id for entry in entries]
+    if not all(map(is_entry_id, ids)):
+        raise InvalidBatchEntryId(
+            "A batch entry id can only contain alphanumeric characters, hyphens and underscores."
+            " It can be at most 80 letters long."
+        )
+    if len(set(ids)) < len(ids):
+        repeated = next(each for place, each in enumerate(ids) if each in ids[:place])
+        raise BatchEntryIdsNotDistinct(f"Id {repeated} repeated.")
 
 
 def check_batch_size(size: int) -> None:

@@ -2,11 +2,11 @@
 
 import re
 
-from duolog.model.queue_errors import InvalidBatchEntryId, InvalidParameterValue
+from duolog.model.queue_errors import InvalidParameterValue
 
 # Letters, digits and all of ASCII's punctuation: everything that can be seen.
 _token = re.compile(r"[!-~]{1,128}\Z").match
-_entry_id = re.compile(r"[A-Za-z0-9_-]{1,80}\Z").match
+is_entry_id = re.compile(r"[A-Za-z0-9_-]{1,80}\Z").match
 
 
 def check_group_id(value: str) -> None:
@@ -19,14 +19,6 @@ def check_deduplication_id(value: str) -> None:
 
 def check_attempt_id(value: str) -> None:
     _check_token("ReceiveRequestAttemptId", value)
-
-
-def check_entry_id(value: str) -> None:
-    if not _entry_id(value):
-        raise InvalidBatchEntryId(
-            "A batch entry id can only contain alphanumeric characters, hyphens and underscores."
-            " It can be at most 80 letters long."
-        )
 
 
 def _check_token(parameter: str, value: str) -> None:

@@ -1,5 +1,7 @@
 """A message to send, from what the request says and what its queue allows."""
 
+from collections.abc import Sequence
+
 from duolog.config.queue import QueueConfig
 from duolog.core.queues.message import Outgoing
 from duolog.model.queue_errors import InvalidParameterValue, MissingParameter
@@ -11,36 +13,39 @@ from duolog.sqs_api.validation.attributes import (
 from duolog.sqs_api.validation.bounds import check_delay
 from duolog.sqs_api.validation.identifiers import check_deduplication_id, check_group_id
 from duolog.sqs_api.validation.queue_kinds import not_for_this_queue
-from duolog.sqs_api.validation.texts import check_characters, utf8_length
+from duolog.sqs_api.validation.texts import check_characters
 from duolog.wire.sqs.messages import SendMessageBatchRequestEntry, SendMessageRequest
 
 Sending = SendMessageRequest | SendMessageBatchRequestEntry
 
 
-def message_size(asked: Sending) -> int:
-    """Bytes of the body and its attributes; system attributes do not count."""
-    attributes = asked.message_attributes
-    size = utf8_length(asked.message_body)
-    return size + attributes_size(attributes) if attributes else size
+def message_sizes(asked: Sequence[Sending]) -> list[int]:
+    """Bytes of each body and its attributes; system attributes do not count."""
+    sizes = []
+    for each in asked:
+        body, attributes = each.message_body, each.message_attributes
+        size = len(body) if body.isascii() else len(body.encode())
+        sizes.append(size + attributes_size(attributes) if attributes else size)
+    return sizes
 
 
-def check_ordering(asked: Sending, config: QueueConfig) -> None:
+def check_ordering(asked: Sequence[Sending], config: QueueConfig) -> None:
     """What a FIFO queue needs to be told, and only it. In a batch, one entry fails them all."""
-    if not config.fifo:
-        if asked.message_deduplication_id is not None:
-            raise not_for_this_queue("MessageDeduplicationId", asked.message_deduplication_id)
-        return
-    if asked.message_group_id is None:
-        raise MissingParameter("The request must contain the parameter MessageGroupId.")
-    if asked.message_deduplication_id is None and not config.content_based_deduplication:
-        raise InvalidParameterValue(
-            "The queue should either have ContentBasedDeduplication enabled or"
-            " MessageDeduplicationId provided explicitly"
-        )
+    for each in asked:
+        if not config.fifo:
+            if each.message_deduplication_id is not None:
+                raise not_for_this_queue("MessageDeduplicationId", each.message_deduplication_id)
+        elif each.message_group_id is None:
+            raise MissingParameter("The request must contain the parameter MessageGroupId.")
+        elif each.message_deduplication_id is None and not config.content_based_deduplication:
+            raise InvalidParameterValue(
+                "The queue should either have ContentBasedDeduplication enabled or"
+                " MessageDeduplicationId provided explicitly"
+            )
 
 
 def checked_outgoing(asked: Sending, size: int, config: QueueConfig, sender_id: str) -> Outgoing:
-    """`size` as `message_size` tells it."""
+    """`size` as `message_sizes` tells it."""
     body = asked.message_body
     if not body:
         raise MissingParameter("The request must contain the parameter MessageBody.")

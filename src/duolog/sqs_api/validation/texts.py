@@ -1,10 +1,13 @@
 """Text that SQS carries: which characters it has, and how long it is in bytes."""
 
+from duolog.core.queues.plain_text import is_plainly_carried
 from duolog.model.characters import forbidden_character
 from duolog.model.queue_errors import InvalidMessageContents
 
 
 def check_characters(text: str) -> None:
+    if is_plainly_carried(text):
+        return
     forbidden = forbidden_character(text.encode())
     if forbidden is not None:
         raise InvalidMessageContents(

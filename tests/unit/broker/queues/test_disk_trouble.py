@@ -10,7 +10,9 @@ import pytest
 from tests.fakes.held_disk import HeldDisk
 from tests.fakes.queue_house import TURNS, QueueHouse, bodies
 
+from duolog.broker.queues import upkeep
 from duolog.broker.queues.journal import RETRY_MS
+from duolog.broker.queues.registry import QUIET_MS
 from duolog.core.queues.message import Outgoing
 from duolog.core.queues.routing import partition_for_group
 from duolog.model.errors import StorageFailed
@@ -140,6 +142,27 @@ def test_a_full_disk_refuses_a_receive_and_hides_nothing(house: QueueHouse, disk
     assert (received.message.body, received.receive_count) == ("a", 2)
     house.crash()
     assert house.queue("work").counts() == (0, 1, 0)
+
+
+def test_a_message_is_not_forgotten_before_it_is_certain_that_it_is_done(
+    house: QueueHouse, disk: HeldDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "RECLAIM_BYTES_MIN", 1)
+    house.create("work")
+    house.send("work", Outgoing("a"))
+    (received,) = house.receive("work", visibility_ms=3_600_000)
+    disk.is_held = True
+    assert delete_later(house, "work", received.receipt_handle) == []
+    for _ in range(3):
+        house.advance(QUIET_MS)
+    log = house.queue("work").partitions[0].data.log
+    assert log.start_offset == 0
+    house.crash()
+    assert house.queue("work").counts() == (0, 1, 0)
+    assert house.delete("work", received.receipt_handle) == [None]
+    for _ in range(3):
+        house.advance(QUIET_MS)
+    assert house.queue("work").partitions[0].data.log.start_offset == 1
 
 
 def test_a_full_disk_refuses_a_deletion_which_can_be_repeated(

@@ -198,7 +198,7 @@ def test_a_full_disk_costs_one_recovery_and_not_one_for_each_request(
     house.send("work", Outgoing("a"))
     (held,) = house.receive("work", visibility_ms=60_000)
     recalls: list[Any] = []
-    recall = house.queues._recall
+    recall = house.queues._serving._recall
     journal = house.queue("work").partitions[0].journal
     assert journal is not None
     monkeypatch.setattr(
@@ -219,7 +219,7 @@ def test_a_full_disk_costs_one_recovery_and_not_one_for_each_request(
 
 def journal_owner(house: QueueHouse, name: str) -> tuple[Any, Any]:
     queue = house.queue(name)
-    return queue.state, queue.partitions[0]
+    return queue, queue.partitions[0]
 
 
 def test_what_is_left_of_a_deleted_queue_is_not_the_next_ones(

@@ -3,7 +3,7 @@ from duolog.core.queues.held import Held
 
 
 def hold(held: dict[int, Held], deadlines: Deadlines, offset: int, deadline_ms: int) -> None:
-    held[offset] = Held(deadline_ms, 0, None, b"")
+    held[offset] = Held(deadline_ms, 0, 0, None, b"")
     deadlines.add(deadline_ms, [offset])
 
 

@@ -1,5 +1,11 @@
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from duolog.core.queues.deduplication import (
     DEDUPLICATION_MS,
+    GENERATION_MS,
     Deduplication,
     deduplication_key,
 )
@@ -57,5 +63,65 @@ def test_keys_are_told_apart_by_group_only_where_groups_are_the_scope() -> None:
         deduplication_key(b"", None),
     }
     assert len(keys) == 5
-    assert {len(key) for key in keys} == {16}
+    assert {len(key) for key in keys} == {15}
     assert deduplication_key(b"ab", b"c") == deduplication_key(b"ab", b"c")
+
+
+def test_keys_are_forgotten_a_minute_after_their_time_at_the_latest() -> None:
+    seen = Deduplication()
+    for second in range(1_000):
+        seen.remember(b"%d" % second, second, second * 1_000)
+        assert len(seen) <= (DEDUPLICATION_MS + GENERATION_MS) // 1_000
+
+
+def test_a_failed_write_is_forgotten_across_generations() -> None:
+    seen = Deduplication()
+    for offset in range(5):
+        seen.remember(b"%d" % offset, offset, offset * GENERATION_MS)
+    seen.forget_from(2)
+    now_ms = 4 * GENERATION_MS
+    assert [seen.find(b"%d" % offset, now_ms) for offset in range(5)] == [0, 1, None, None, None]
+
+
+class Told(NamedTuple):
+    key: int
+    passed_ms: int
+    lost: int
+    """So many of the newest messages were never written."""
+
+
+@given(
+    st.lists(
+        st.builds(
+            Told,
+            st.integers(0, 5),
+            st.sampled_from((0, 1, 20_000, 60_000, 299_999, 300_000)),
+            st.sampled_from((0, 0, 0, 1, 3)),
+        ),
+        max_size=60,
+    )
+)
+@settings(deadline=None, max_examples=150)
+def test_it_knows_what_a_plain_list_of_sends_knows(told: list[Told]) -> None:
+    seen = Deduplication()
+    sends: list[tuple[bytes, int, int]] = []
+    now_ms = offset = 0
+
+    def known(key: bytes) -> int | None:
+        alive = [at for each, at, ms in sends if each == key and ms > now_ms - DEDUPLICATION_MS]
+        return alive[0] if alive else None
+
+    for number, passed_ms, lost in told:
+        now_ms += passed_ms
+        key = b"key-%d" % number
+        assert seen.find(key, now_ms) == known(key)
+        if known(key) is None:
+            sends.append((key, offset, now_ms))
+        seen.remember(key, offset, now_ms)
+        offset += 1
+        if lost:
+            offset = max(0, offset - lost)
+            seen.forget_from(offset)
+            sends = [send for send in sends if send[1] < offset]
+        for each in range(6):
+            assert seen.find(b"key-%d" % each, now_ms) == known(b"key-%d" % each)

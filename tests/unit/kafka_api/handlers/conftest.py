@@ -11,6 +11,9 @@ import pytest
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.catalog import Catalog, Topic
+from duolog.broker.cluster_nodes import ClusterNodes
+from duolog.broker.controller.event_log import EventLog
+from duolog.broker.controller.requests import Requests
 from duolog.broker.producer_ids import ProducerIds
 from duolog.config.settings import Settings
 from duolog.kafka_api.client import Client
@@ -74,6 +77,7 @@ class StubPartition:
     index: int
     leader_epoch: int = 2
     high_watermark: int = 0
+    is_current: bool = True
     log: StubLog = field(default_factory=StubLog)
 
     def check_epoch(self, epoch: int) -> None:
@@ -90,7 +94,9 @@ class StubBroker:
     rack = "north"
     disk = InstantDisk()
 
-    def __init__(self, store: SqliteStore, settings: Settings) -> None:
+    def __init__(
+        self, store: SqliteStore, settings: Settings, nodes: ClusterNodes | None = None
+    ) -> None:
         numbers = itertools.count(1)
         self.settings = settings
         self.catalog = Catalog(
@@ -98,6 +104,11 @@ class StubBroker:
             NODE_ID,
             new_id=lambda: uuid.UUID(int=next(numbers)),
             topic_defaults=settings.topic_defaults(),
+            nodes=nodes,
+            default_factor=3 if nodes else 1,
+        )
+        self.requests = Requests(
+            store, ManualClock(), self.catalog, self.catalog.nodes, EventLog(store, NODE_ID)
         )
         self.producer_ids = ProducerIds(store)
         self._partitions: dict[tuple[str, int], StubPartition] = {}
@@ -109,6 +120,8 @@ class StubBroker:
         if key not in self._partitions:
             self._partitions[key] = StubPartition(self.catalog.get(topic), index)
         return self._partitions[key]
+
+    led_partition = partition
 
     def partitions(self) -> Iterator[StubPartition]:
         for topic in self.catalog.topics.values():
@@ -137,10 +150,23 @@ def flags() -> dict[str, str]:
 
 
 @pytest.fixture
-async def broker(flags: dict[str, str]) -> AsyncIterator[StubBroker]:
+async def store() -> AsyncIterator[SqliteStore]:
     store = await SqliteStore.open(":memory:", ManualClock())
-    broker = StubBroker(store, Settings.load(flags=flags))
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def nodes() -> ClusterNodes | None:
+    """The nodes of the cluster; None for a node alone. A test module overrides it."""
+    return None
+
+
+@pytest.fixture
+async def broker(
+    flags: dict[str, str], store: SqliteStore, nodes: ClusterNodes | None
+) -> AsyncIterator[StubBroker]:
+    broker = StubBroker(store, Settings.load(flags=flags), nodes)
     await broker.catalog.start()
     yield broker
     await broker.catalog.stop()
-    await store.close()

@@ -11,6 +11,7 @@ from kio.schema.errors import ErrorCode
 from tests.fakes.group_driver import subscription
 from tests.fakes.group_shell import MemoryOffsetStore, SetClock, new_coordinator, settle
 
+from duolog.broker.cluster_nodes import SoleNode
 from duolog.broker.groups.coordinator import GroupCoordinator
 from duolog.core.groups.settings import GroupSettings
 from duolog.kafka_api.client import Client
@@ -65,6 +66,10 @@ def of(key: ApiKey) -> pytest.MarkDecorator:
 class Catalog:
     def __init__(self) -> None:
         self.topics = {"t": T}
+        self.nodes = SoleNode(7)
+
+    def leader_of(self, topic: str, index: int) -> int | None:
+        return 7
 
     def by_id(self, topic_id: uuid.UUID) -> Any:
         if topic_id != T_ID:
@@ -77,7 +82,7 @@ class Wire:
 
     def __init__(self, groups: GroupCoordinator) -> None:
         self.broker: Any = SimpleNamespace(
-            groups=groups, catalog=Catalog(), node_id=7, advertised=("host", 9092)
+            groups=groups, catalog=Catalog(), node_id=7, advertised=("host", 9092), rack=None
         )
 
     async def send(self, api: ApiKey, version: int, **fields: Any) -> Any:
@@ -399,7 +404,7 @@ async def test_listed_groups_are_filtered(wire: Wire) -> None:
 
     async def ids(**filters: list[str]) -> list[str]:
         listed = await wire.send(ApiKey.LIST_GROUPS, 5, **filters)
-        return [each.group_id for each in listed.groups]
+        return sorted(each.group_id for each in listed.groups)
 
     assert await ids(states_filter=["stable"]) == ["g"]
     assert await ids(states_filter=["Empty", "Dead"]) == ["simple"]

@@ -73,9 +73,12 @@ class Comparison(Accidents):
     def move(self, source: Pair, destination: Pair | None) -> None:
         """Run a task that empties a dead-letter queue."""
         assert self.disk.is_settled
+        before = {each.place for each in source.model.messages.values()}
         self._begin_move(source, destination)
         self._end_moves(source)
-        assert source.model.available(self.now_ms) == 0
+        # Somebody who waits for them may have let some die again.
+        died_again = [each for each in source.model.messages.values() if each.place not in before]
+        assert source.model.available(self.now_ms) <= len(died_again)
 
     def crash_while_moving(self, source: Pair, syncs: int, random: Random | None) -> None:
         """A task goes on after the crash, but not with what it has hidden before."""

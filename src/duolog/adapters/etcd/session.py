@@ -1,0 +1,99 @@
+"""What is the same for every request: the token, and that all endpoints are of one cluster."""
+
+from typing import Any
+
+from duolog.adapters.etcd.address import Endpoint
+from duolog.adapters.etcd.authentication import Authentication
+from duolog.adapters.etcd.connection import Stream
+from duolog.adapters.etcd.failures import PERMISSION_DENIED, NoAnswer, NotSent, Refused
+from duolog.adapters.etcd.gateway import Gateway
+from duolog.adapters.etcd.messages import A, Answer, Decoder, Header, WatchAnswer, encode
+from duolog.adapters.etcd.security import Credentials
+
+_statuses = Decoder(Answer)
+_watched = Decoder(WatchAnswer, streamed=True)
+
+
+class Session:
+    def __init__(self, credentials: Credentials | None) -> None:
+        self._authentication = Authentication(credentials)
+        self._cluster_id: str | None = None
+        self._identified: set[Endpoint] = set()
+
+    async def ask(
+        self,
+        gateway: Gateway,
+        path: str,
+        request: dict[str, Any],
+        decoder: Decoder[A],
+        deadline: float,
+    ) -> A:
+        """Raises NotSent, NoAnswer and Refused."""
+        await self._identify(gateway, deadline)
+        body = encode(request)
+        token = await self._authentication.token(gateway, deadline)
+        try:
+            answer = await gateway.ask(path, body, token, deadline)
+        except Refused as refused:
+            if not refused.wants_token or not self._authentication.is_possible:
+                raise
+            # Nothing was done without a valid token, so that this repeats nothing.
+            self._authentication.forget(token)
+            token = await self._authentication.token(gateway, deadline)
+            answer = await gateway.ask(path, body, token, deadline)
+        message = decoder.read(answer)
+        self.check(message.header)
+        return message
+
+    async def watch(
+        self, gateway: Gateway, request: dict[str, Any], deadline: float
+    ) -> "WatchStream":
+        """Raises NotSent, NoAnswer and Refused."""
+        await self._identify(gateway, deadline)
+        token = await self._authentication.token(gateway, deadline)
+        stream = await gateway.stream("/v3/watch", encode(request), token, deadline)
+        return WatchStream(self, stream, token)
+
+    def forget(self, token: str) -> None:
+        self._authentication.forget(token)
+
+    async def _identify(self, gateway: Gateway, deadline: float) -> None:
+        """Once, before an endpoint is used: what is written to another cluster is written."""
+        if gateway.endpoint in self._identified:
+            return
+        try:
+            status = await gateway.ask("/v3/maintenance/status", b"{}", None, deadline)
+            self.check(_statuses.read(status).header)
+        except (NoAnswer, Refused) as problem:
+            raise NotSent(str(problem)) from None
+        self._identified.add(gateway.endpoint)
+
+    def check(self, header: Header) -> None:
+        """Raises NoAnswer for what a member of another cluster says."""
+        if self._cluster_id is None:
+            self._cluster_id = header.cluster_id
+        elif header.cluster_id != self._cluster_id:
+            raise NoAnswer(
+                f"it is of the etcd cluster {header.cluster_id}, and others that were given are"
+                f" of {self._cluster_id}"
+            )
+
+
+class WatchStream:
+    def __init__(self, session: Session, stream: Stream, token: str) -> None:
+        self._session = session
+        self._stream = stream
+        self._token = token
+
+    async def next(self) -> WatchAnswer:
+        """Raises NoAnswer, and Refused when the watch is not permitted."""
+        answer = _watched.read(await self._stream.next())
+        self._session.check(answer.header)
+        if answer.canceled and "permission denied" in answer.cancel_reason:
+            # It says the same of a token that it has forgotten.
+            self._session.forget(self._token)
+            raise Refused(PERMISSION_DENIED, answer.cancel_reason)
+        return answer
+
+    def close(self) -> None:
+        self._stream.close()

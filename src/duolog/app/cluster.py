@@ -1,0 +1,145 @@
+"""What makes a node one of several: its membership, its links to the others, its copies."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from duolog.app.load import LoadGauge
+from duolog.app.world import World
+from duolog.broker.broker import Broker
+from duolog.broker.controller.controller import Controller
+from duolog.broker.controller.orphans import OrphanSweep
+from duolog.broker.membership.cluster_view import ClusterView
+from duolog.broker.membership.load_report import LoadReporter
+from duolog.broker.membership.membership import Membership
+from duolog.broker.queues.queues import Queues
+from duolog.broker.replication.replicator import Replicator
+from duolog.client.peers import PeerLinks
+from duolog.config.settings import Settings
+from duolog.core.membership.load_meter import Totals
+from duolog.model.cluster import LiveNode, Registration
+from duolog.model.errors import NotLeader
+from duolog.observe.metrics import Metrics
+from duolog.peer_api.door import PeerDoor
+from duolog.peer_api.handlers.fetch import FetchHandler
+from duolog.peer_api.handlers.queues import queue_handlers
+from duolog.ports.peers import PeerHandler
+from duolog.wire.peer.hello import Hello
+from duolog.wire.peer.kinds import PeerKind
+
+
+class Clustered:
+    def __init__(
+        self, world: World, settings: Settings, cluster_id: str, view: ClusterView
+    ) -> None:
+        assert world.peer_network is not None
+        self._world = world
+        self._settings = settings
+        self._cluster_id = cluster_id
+        self._node_id = settings.integer("node.id")
+        self.view = view
+        self.view.subscribe(self._node_changed)
+        self.membership: Membership | None = None
+        """Once the doors have addresses to register."""
+        self.controller: Controller | None = None
+        """Where the node may decide for all."""
+        self.reporter: LoadReporter | None = None
+        name = settings.text("cluster.name") if settings.text("peer.tls.cert") else None
+        self.peers = PeerLinks(
+            world.peer_network,
+            lambda node: self.view.address_of(node, "peer"),
+            self._hello,
+            cluster=name,
+        )
+        self._handlers: dict[int, PeerHandler] = {}
+        self.door = PeerDoor(self._handlers, self._hello, cluster=name)
+        self._broker: Broker | None = None
+        self._measure: Callable[[], Totals] = Totals
+        self._replicator: Replicator | None = None
+        self._duties: list[asyncio.Task[Any]] = []
+
+    def attach(self, broker: Broker, queues: Queues, metrics: Metrics) -> None:
+        """Before they start, so that nothing is led that others may lead."""
+        self._broker = broker
+        self._measure = LoadGauge(broker, metrics).read
+        broker.roles.await_registration()
+        broker.suspend(NotLeader(f"node {self._node_id} has not joined its cluster yet"))
+        self._replicator = Replicator(broker, self.peers, self._world.store)
+        self._handlers[PeerKind.FETCH] = FetchHandler(self._replicator.copies)
+        self._handlers.update(queue_handlers(queues))
+
+    async def join(self, registration: Registration) -> None:
+        """Be alive for the others, from now on. Raises NodeIdTaken."""
+        assert self._broker is not None
+        assert self._replicator is not None
+        settings, world = self._settings, self._world
+        self.membership = Membership(
+            world.store,
+            world.clock,
+            registration,
+            session_timeout_ms=settings.integer("broker.session.timeout.ms"),
+        )
+        self.membership.on_epoch.append(self._broker.registered)
+        self.membership.on_suspend.append(self._suspend)
+        self.membership.on_resume.append(self._broker.resume)
+        if "controller" in registration.roles:
+            self.controller = Controller(
+                world.store,
+                world.clock,
+                self.membership,
+                self.view,
+                topic_defaults=settings.topic_defaults(),
+                balance_interval_ms=settings.integer("leader.imbalance.check.interval.ms"),
+            )
+            self.controller.grow = self._broker.catalog.create_partitions
+            self.controller.sweep = OrphanSweep(self._broker.catalog, world.clock).sweep
+        self._duties.append(self._replicator.start())
+        await self.membership.start()
+        if self.controller is not None:
+            await self.controller.start()
+        self.reporter = LoadReporter(world.store, world.clock, self.membership, self._measure)
+        self.reporter.start()
+
+    @property
+    def tasks(self) -> list[asyncio.Task[Any] | None]:
+        tasks: list[asyncio.Task[Any] | None] = [*self._duties]
+        tasks += [follower.task for follower in self.view.followers]
+        if self.membership is not None:
+            tasks.append(self.membership.task)
+        if self.controller is not None:
+            tasks.append(self.controller.task)
+        if self.reporter is not None:
+            tasks.append(self.reporter.task)
+        return tasks
+
+    async def leave(self) -> None:
+        """Give up what is led, and let the others go on without this node."""
+        if self.reporter is not None:
+            await self.reporter.stop()
+        if self.controller is not None:
+            await self.controller.stop()
+        if self.membership is not None:
+            await self.membership.leave()
+        if self._replicator is not None:
+            await self._replicator.stop()
+
+    async def close(self) -> None:
+        self.door.close()
+        await self.peers.close()
+        await self.view.stop()
+
+    def _hello(self) -> Hello:
+        epoch = 0 if self.membership is None else self.membership.epoch
+        return Hello(cluster_id=self._cluster_id, node=self._node_id, epoch=epoch)
+
+    def _suspend(self) -> None:
+        assert self._broker is not None
+        self._broker.suspend(
+            NotLeader(f"node {self._node_id} has lost touch with the metadata store")
+        )
+
+    def _node_changed(self, node: int, live: LiveNode | None) -> None:
+        if live is None:
+            self.peers.forget(node)
+        else:
+            self.peers.expect(node)

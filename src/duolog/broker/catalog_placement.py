@@ -1,0 +1,151 @@
+"""Where new partitions go, and the states that they begin with.
+
+A state is begun together with a condition: the nodes that were chosen are still registered as
+they were, or, for a companion, the partition beside it is still as it was. Whoever writes it
+compares that, so that no partition begins on a node whose death was already dealt with.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from duolog.broker.catalog_entries import Topic, partition_key
+from duolog.broker.catalog_view import CatalogView
+from duolog.broker.cluster_nodes import ClusterNodes, live_brokers
+from duolog.broker.membership.entries import broker_key
+from duolog.config.topic import TopicConfig
+from duolog.core.controller.placement import place
+from duolog.model.errors import (
+    InvalidConfig,
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    UnknownTopicOrPartition,
+)
+from duolog.model.partition_state import PartitionEntry, PartitionState
+from duolog.ports.metastore import Compare
+
+FIRST_LEADER_EPOCH = 0
+
+Assignment = Mapping[int, Sequence[int]]
+"""The replicas of partitions, by their indexes, as an operator chose them."""
+
+_STARTS = 1 << 16
+"""From how many places a topic can begin to spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    state: PartitionState
+    conditions: tuple[Compare, ...]
+    """What must still hold when the state is written."""
+
+
+class Placement:
+    def __init__(self, nodes: ClusterNodes, view: CatalogView, default_factor: int) -> None:
+        self._nodes = nodes
+        self._view = view
+        self._default_factor = default_factor
+
+    def begin(
+        self, topic: Topic, indexes: range, factor: int | None, assignment: Assignment | None
+    ) -> dict[int, Beginning]:
+        """The first states of these partitions, if they can be had."""
+        if topic.beside is not None:
+            begun = [self._begin_beside(topic, index) for index in indexes]
+        else:
+            replicas = (
+                self._spread(topic, indexes, factor)
+                if assignment is None
+                else self._assigned(topic, indexes, assignment)
+            )
+            begun = [self._begin(each, topic.config) for each in replicas]
+        return dict(zip(indexes, begun, strict=True))
+
+    def _spread(self, topic: Topic, indexes: range, factor: int | None) -> list[tuple[int, ...]]:
+        """So many replicas as were asked for; who does not insist gets what there are nodes for."""
+        brokers = live_brokers(self._nodes)
+        if factor is None:
+            factor = self.usual_factor()
+            if indexes.start > 0:
+                factor = min(self._present_factor(topic), len(brokers))
+        # Topics begin at different nodes, and one that grows goes on where it ended.
+        start = topic.id.int % _STARTS + indexes.start
+        return place(len(indexes), factor, brokers, self._view.replica_counts, start=start)
+
+    def usual_factor(self) -> int:
+        """Of a topic whose maker did not say: the default, as far as there are brokers."""
+        return max(1, min(self._default_factor, len(live_brokers(self._nodes))))
+
+    def _present_factor(self, topic: Topic) -> int:
+        first = self._entry(topic, 0).state
+        return len(first.replicas) - len(first.removing)
+
+    def _assigned(
+        self, topic: Topic, indexes: range, assignment: Assignment
+    ) -> list[tuple[int, ...]]:
+        if sorted(assignment) != list(indexes):
+            raise InvalidReplicaAssignment(
+                f"partitions {indexes.start} to {indexes.stop - 1} must be assigned, each once"
+            )
+        checked = [self.check_replicas(assignment[index]) for index in indexes]
+        factors = {len(replicas) for replicas in checked}
+        if indexes.start > 0:
+            factors.add(self._present_factor(topic))
+        if len(factors) > 1:
+            raise InvalidReplicaAssignment("all partitions must have equally many replicas")
+        return checked
+
+    def check_replicas(self, replicas: Iterable[int]) -> tuple[int, ...]:
+        """Refuse replicas that nobody could have."""
+        chosen = tuple(replicas)
+        if not chosen:
+            raise InvalidReplicaAssignment("a partition needs at least one replica")
+        if len(set(chosen)) < len(chosen):
+            raise InvalidReplicaAssignment(f"{list(chosen)} names a broker twice")
+        alive = {node.id for node in live_brokers(self._nodes)}
+        for node in chosen:
+            if node not in alive:
+                raise InvalidReplicaAssignment(f"there is no live broker {node}")
+        return chosen
+
+    def _begin(self, replicas: tuple[int, ...], config: TopicConfig) -> Beginning:
+        """All replicas that are waited for are in sync: there is nothing yet to have missed."""
+        synchronous = len(replicas) - config.async_replicas
+        if synchronous < 1:
+            raise InvalidConfig(
+                f"async.replicas is {config.async_replicas}, but of {len(replicas)} replicas at"
+                " least one must be waited for"
+            )
+        live = self._nodes.live
+        state = PartitionState(
+            leader=replicas[0],
+            leader_epoch=FIRST_LEADER_EPOCH,
+            replicas=replicas,
+            in_sync=replicas[:synchronous],
+            asynchronous=replicas[synchronous:],
+            broker_epoch=live[replicas[0]].epoch,
+        )
+        return Beginning(
+            state, tuple(Compare(broker_key(node), live[node].epoch) for node in replicas)
+        )
+
+    def _begin_beside(self, topic: Topic, index: int) -> Beginning:
+        """A companion is where the partition beside it is, and is led by the same node."""
+        assert topic.beside is not None
+        source = self._view.by_id(topic.beside)
+        if source is None:
+            raise UnknownTopicOrPartition(f"the topic beside '{topic.name}' is gone")
+        if index >= source.partitions:
+            raise InvalidPartitions(
+                f"'{source.name}' has {source.partitions} partitions, and '{topic.name}' goes"
+                " beside it with as many at most"
+            )
+        entry = self._entry(source, index)
+        state = replace(entry.state, leader_epoch=FIRST_LEADER_EPOCH, eligible=())
+        return Beginning(state, (Compare(partition_key(source.id, index), entry.mod_revision),))
+
+    def _entry(self, topic: Topic, index: int) -> PartitionEntry:
+        entry = self._view.state(topic.id, index)
+        assert entry is not None, "a topic that is there has the states of its partitions"
+        return entry

@@ -1,0 +1,1 @@
+"""The controller: the one node that now decides who leads what."""

@@ -1,0 +1,207 @@
+"""The controller of a cluster: stands for election and, while elected, sees to the cluster.
+
+Every node that has the role runs one. What is to be done is decided in core/controller; here
+it is performed, one thing after another, each upon an image that holds all that was done
+before. After an outcome that is unknown everything is read again first.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from duolog.broker.controller.candidacy import Deposed, Term, stand
+from duolog.broker.controller.counts import ControllerCounts
+from duolog.broker.controller.event_log import EventLog
+from duolog.broker.controller.image_follower import ImageFollower
+from duolog.broker.controller.performing import Performer
+from duolog.broker.membership.cluster_view import ClusterView
+from duolog.broker.membership.membership import Membership
+from duolog.core.controller.autoscale import Scaling
+from duolog.core.controller.events import Event
+from duolog.core.controller.roll_call import RollCall
+from duolog.core.controller.settlement import admissions, settlement
+from duolog.core.controller.upkeep import Upkeep
+from duolog.model.errors import Refusal
+from duolog.observe.logs import get_logger
+from duolog.ports.clock import Clock
+from duolog.ports.metastore import MetaStore, StoreUnavailable
+
+log = get_logger("controller")
+
+BALANCE_INTERVAL_MS = 30_000
+
+_STAND_RETRY_S = 0.1
+_UNAVAILABLE_RETRY_S = 0.1
+_IDLE_LOOK_S = 1.0
+"""How often a candidate looks whether it should stand, and a controller whether it still is
+one, should it not be told."""
+
+
+class Controller:
+    def __init__(
+        self,
+        store: MetaStore,
+        clock: Clock,
+        membership: Membership,
+        cluster: ClusterView,
+        *,
+        topic_defaults: Mapping[str, str],
+        balance_interval_ms: int = BALANCE_INTERVAL_MS,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._membership = membership
+        self._cluster = cluster
+        self._topic_defaults = topic_defaults
+        self._balance_interval_ms = balance_interval_ms
+        self._told = asyncio.Event()
+        self._roll_call = RollCall()
+        self._chores: asyncio.Task[None] | None = None
+        self.grow: Callable[[str, int], Awaitable[object]] | None = None
+        """Gives a topic so many partitions: the catalog's way to do that."""
+        self.sweep: Callable[[], Awaitable[None]] | None = None
+        """Called now and then while this node is the controller."""
+        self.events = EventLog(store, membership.node)
+        self.term: Term | None = None
+        """While this node is the controller."""
+        self.counts = ControllerCounts()
+        self.task: asyncio.Task[None] | None = None
+        """Ends only by `stop`."""
+        cluster.controller_listeners.append(self._told.set)
+        membership.on_resume.append(self._told.set)
+        membership.on_suspend.append(self._told.set)
+
+    async def start(self) -> None:
+        self.task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self.task is not None and self.task.cancel():
+            await asyncio.wait({self.task})
+        if self._chores is not None:
+            self._chores.cancel()
+        self.events.stop()
+
+    async def _run(self) -> None:
+        while True:
+            term = None
+            if self._cluster.controller in (None, self._membership.node):
+                term = await stand(self._store, self._membership)
+            if term is not None:
+                await self._rule(term)
+            vacant = self._cluster.controller is None and self._membership.is_serving
+            await self._pause(_STAND_RETRY_S if vacant else _IDLE_LOOK_S)
+
+    async def _rule(self, term: Term) -> None:
+        """Decide, until another does or this node cannot be sure any more."""
+        self.term = term
+        self.counts.terms += 1
+        follower = ImageFollower(self._store, self._topic_defaults)
+        performer = Performer(self._store, term, follower.view, self.events, self.counts)
+        upkeep = Upkeep(self._balance_interval_ms, self._clock.now_ms())
+        try:
+            await follower.start()
+            self._roll_call = RollCall()
+            self._report_election(term)
+            await self._see_to(follower, performer, upkeep)
+        except Deposed:
+            log.info("another controller was elected", epoch=term.epoch)
+        except StoreUnavailable as error:
+            log.warning("the metadata store does not answer", error=str(error))
+        finally:
+            self.term = None
+            await follower.stop()
+
+    async def _see_to(self, follower: ImageFollower, performer: Performer, upkeep: Upkeep) -> None:
+        is_sure = True
+        while self._still_rules() and follower.is_following:
+            follower.changed.clear()
+            try:
+                if not is_sure:
+                    await follower.read_brokers()
+                    await follower.read_catalog()
+                is_sure = await self._settle(follower, performer)
+                if is_sure:
+                    is_sure = await self._keep_up(follower, performer, upkeep)
+            except StoreUnavailable:
+                is_sure = False
+                await asyncio.sleep(_UNAVAILABLE_RETRY_S)
+            if is_sure:
+                await self._until_changed(follower, upkeep)
+
+    async def _settle(self, follower: ImageFollower, performer: Performer) -> bool:
+        """Deal with nodes that came and went; whether all of it could be done."""
+        began_ms = self._clock.monotonic_ms()
+        view = follower.view
+        if admissions(view.image()):
+            # A node must not be taken in before it has left every in-sync set that it was in,
+            # also those that it was let into just before it registered anew.
+            await follower.read_catalog()
+        image = view.image()
+        self.events.add(self._roll_call.events(image, self._clock.now_ms()))
+        records = admissions(image)
+        epochs = [image.live[record.node].epoch for record in records]
+        decisions = settlement(image, self._clock.now_ms())
+        if not await performer.perform(decisions):
+            return False
+        if decisions:
+            self.counts.settlement_ms = self._clock.monotonic_ms() - began_ms
+        return await performer.admit(records, epochs)
+
+    async def _keep_up(self, follower: ImageFollower, performer: Performer, upkeep: Upkeep) -> bool:
+        now_ms = self._clock.now_ms()
+        is_due = upkeep.is_due(now_ms)
+        while decisions := upkeep.decisions(follower.view.image(), now_ms):
+            if not await performer.perform(decisions):
+                return False
+            if follower.changed.is_set():
+                # A node may be gone: that is more urgent than any of this.
+                break
+        if is_due and (self._chores is None or self._chores.done()):
+            scalings = upkeep.scalings(follower.view.image(), now_ms)
+            self._chores = asyncio.create_task(self._do_chores(scalings))
+        return True
+
+    async def _do_chores(self, scalings: Sequence[Scaling]) -> None:
+        """Beside the rest: an election must not wait for a topic to be made larger."""
+        for scaling in scalings:
+            await self._scale(scaling)
+        if self.sweep is not None:
+            await self.sweep()
+
+    async def _scale(self, scaling: Scaling) -> None:
+        if scaling.partitions < scaling.topic.partitions:
+            self.events.add([scaling.event])
+        elif self.grow is not None:
+            try:
+                await self.grow(scaling.topic.name, scaling.partitions)
+            except Refusal as refusal:
+                log.warning("partitions not added", topic=scaling.topic.name, why=str(refusal))
+            else:
+                self.events.add([scaling.event])
+
+    def _still_rules(self) -> bool:
+        """As far as this node knows. Whether it is so, only a transaction can tell."""
+        term, membership = self.term, self._membership
+        assert term is not None
+        is_outdated = self._cluster.controller_epoch_revision > term.epoch_revision
+        return membership.is_serving and membership.lease == term.lease and not is_outdated
+
+    async def _until_changed(self, follower: ImageFollower, upkeep: Upkeep) -> None:
+        while self._still_rules() and follower.is_following:
+            if follower.changed.is_set() or upkeep.is_due(self._clock.now_ms()):
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_IDLE_LOOK_S):
+                    await follower.changed.wait()
+
+    async def _pause(self, seconds: float) -> None:
+        """Until something is heard of the controller's or this node's standing."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._told.wait()
+        self._told.clear()
+
+    def _report_election(self, term: Term) -> None:
+        node = self._membership.node
+        text = f"Node {node} is the controller, in epoch {term.epoch}."
+        self.events.add([Event(self._clock.now_ms(), "controller elected", f"node {node}", text)])

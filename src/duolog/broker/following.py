@@ -1,0 +1,149 @@
+"""The follower's side of a partition: what its leader sends is proved, then appended as it is.
+
+Partition derives from it; broker/replication/copier.py drives it.
+"""
+
+from duolog.broker.replica import Replica
+from duolog.core.replica.truncation import NO_EPOCH, Divergence, cut_offset
+from duolog.model.errors import CorruptBatch, StorageFailed
+from duolog.observe.logs import get_logger
+from duolog.records.checksum import is_intact
+from duolog.records.header import HEADER_BYTES, BatchHeader, read_header
+from duolog.records.iterator import iter_batches
+
+log = get_logger("replication")
+
+
+class FollowingReplica(Replica):
+    __slots__ = ("_fsync",)
+
+    _fsync: bool
+    """Whether a record counts only once it is on disk."""
+
+    @property
+    def copied_offset(self) -> int:
+        """Up to where this copy is as durable as the topic asks: where to copy on."""
+        return self.log.durable_offset if self._fsync else self.log.end_offset
+
+    def epoch_before(self, offset: int) -> int:
+        """The leader epoch of the last record below the offset; NO_EPOCH if there is none."""
+        if offset <= self.log.start_offset:
+            return NO_EPOCH
+        return self.log.epoch_at(offset - 1)
+
+    def append_copied(self, data: memoryview, from_offset: int, next_offset: int) -> None:
+        """Take over batches from the leader, who was asked from one offset and says to go on at
+        another. CorruptBatch, and nothing is taken, if one is not right."""
+        now_ms = self._clock.now_ms()
+        self._begin_with_whole_batch(data)
+        batches = self._proved(data, from_offset, next_offset)
+        if not batches:
+            return
+        try:
+            self.log.append_copied(batches, now_ms)
+        except StorageFailed:
+            self._recall_producers()
+            raise
+        for header, _ in batches:
+            self._producers.replay(header, header.base_offset, now_ms)
+        self.batches_since_snapshot += len(batches)
+        self.bytes_in += len(data)
+        if self._fsync:
+            self._flusher.request(self)
+
+    def _begin_with_whole_batch(self, data: memoryview) -> None:
+        """The leader's log can begin inside a batch, which is copied as a whole all the same."""
+        offset = self.log.end_offset
+        if len(data) >= HEADER_BYTES and offset == self.log.start_offset:
+            header = read_header(data)
+            if 0 <= header.base_offset < offset < header.next_offset:
+                self.restart_at(header.base_offset)
+
+    def _proved(
+        self, data: memoryview, from_offset: int, next_offset: int
+    ) -> list[tuple[BatchHeader, memoryview]]:
+        """The batches that this copy lacks: length, checksum, offset and epoch are checked."""
+        batches: list[tuple[BatchHeader, memoryview]] = []
+        end_offset = self.log.end_offset
+        offset, epoch = from_offset, self.epoch_before(end_offset)
+        for header, batch in iter_batches(data):
+            # The first may begin earlier, and those may be known that are not durable yet.
+            is_known = not batches and header.next_offset <= end_offset
+            is_due = header.base_offset >= (offset if batches else end_offset)
+            is_further = offset < header.next_offset <= next_offset
+            if not (is_further and (is_known or is_due)):
+                raise CorruptBatch(
+                    f"the leader sent offset {header.base_offset}, where {offset} was due"
+                )
+            if not is_intact(batch):
+                raise CorruptBatch(f"the checksum of the batch at {header.base_offset} is wrong")
+            offset = header.next_offset
+            if is_known:
+                continue
+            if not epoch <= header.leader_epoch <= self.leader_epoch:
+                raise CorruptBatch(
+                    f"the leader sent epoch {header.leader_epoch} at offset {header.base_offset},"
+                    f" between {epoch} and {self.leader_epoch}"
+                )
+            epoch = header.leader_epoch
+            batches.append((header, batch))
+        return batches
+
+    def skip_to(self, offset: int) -> None:
+        """The leader holds nothing between the end of this copy and the offset any more."""
+        if offset > self.log.end_offset:
+            self.log.skip_to(offset)
+            if self._fsync:
+                self._flusher.request(self)
+
+    def cut(self, found: Divergence) -> None:
+        """Give up what the leader does not have, as far as its answer tells."""
+        offset = cut_offset(self.log.epochs, self.log.end_offset, found)
+        self.cut_to(max(0, offset))
+
+    def cut_to(self, offset: int) -> None:
+        end_offset = self.log.end_offset
+        if offset >= end_offset:
+            return
+        if offset < self.high_watermark:
+            # Never without an unclean election, or damage: the new leader lacks what was
+            # committed, and this copy has to follow it all the same.
+            log.error(
+                "committed records are cut",
+                topic=self.topic.name,
+                partition=self.index,
+                first_offset=offset,
+                next_offset=self.high_watermark,
+            )
+        self.log.truncate_to(offset)
+        self._forget_cut()
+        log.info(
+            "log cut",
+            topic=self.topic.name,
+            partition=self.index,
+            end_offset=self.log.end_offset,
+            was=end_offset,
+            leader_epoch=self.leader_epoch,
+        )
+
+    def restart_at(self, offset: int) -> None:
+        """Drop everything: the leader's log begins later than this one ends."""
+        self.log.reset_to(offset)
+        self._forget_cut()
+
+    def _forget_cut(self) -> None:
+        self._snapshot = None
+        log_ = self.log
+        self.high_watermark = min(max(self.high_watermark, log_.start_offset), log_.end_offset)
+        self._recall_producers()
+
+    def adopt(self, high_watermark: int, start_offset: int, end_offset: int) -> None:
+        """Take over what the leader says is committed, and where its log begins and ends."""
+        if start_offset > self.log.start_offset:
+            if start_offset > self.log.end_offset:
+                self.restart_at(start_offset)
+            else:
+                self.log.advance_start(start_offset)
+        if self.log.end_offset >= end_offset:
+            self.is_incomplete = False
+        self._advance(min(high_watermark, self.log.end_offset))

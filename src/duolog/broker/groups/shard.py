@@ -1,0 +1,206 @@
+"""The groups of one partition of the store, for as long as this node leads it.
+
+Everything it knows it has read from the partition or written there. When another node leads,
+or this one leads anew, the shard is closed and thrown away; the next leader reads the same.
+"""
+
+import asyncio
+from collections.abc import Callable, Container
+from typing import assert_never
+
+from duolog.broker.groups.alarm import Alarm
+from duolog.broker.groups.deadlines import Deadlines
+from duolog.broker.groups.offset_store import OffsetStore, Tenure
+from duolog.broker.groups.parking import Parking
+from duolog.broker.groups.writer import GroupWriter
+from duolog.core.groups.formats import UnreadableRecord, decode
+from duolog.core.groups.group import Group
+from duolog.core.groups.messages import Answer, Effect, Reply, Ticket, Write
+from duolog.core.groups.settings import GroupSettings
+from duolog.core.groups.state import Moment
+from duolog.model.errors import CoordinatorLoading, NotCoordinator, Refusal
+from duolog.observe.logs import get_logger
+from duolog.ports.clock import Clock
+
+log = get_logger("groups")
+
+RELOAD_S = 0.1
+"""How long to wait before reading again, while it is not certain that this node leads."""
+
+
+class GroupShard:
+    def __init__(
+        self,
+        tenure: Tenure,
+        clock: Clock,
+        store: OffsetStore,
+        settings: GroupSettings,
+        on_unknown: Callable[["GroupShard"], None],
+    ) -> None:
+        self.tenure = tenure
+        self.groups: dict[str, Group] = {}
+        self.loading: asyncio.Task[None] | None = None
+        self.writer = GroupWriter(store, tenure, self, settings.writes_queued_max)
+        self._clock = clock
+        self._store = store
+        self._settings = settings
+        self._on_unknown = on_unknown
+        self._deadlines = Deadlines()
+        self._expiry_due_ms = 0
+        self._alarm = Alarm(clock, self.tick)
+        self._parking = Parking()
+        self._closed: Refusal | None = CoordinatorLoading("the groups are being read")
+
+    def load(self, topics: Container[str]) -> None:
+        """Begin to read the groups. Offsets of topics that are gone are forgotten.
+
+        `topics` is asked when everything is read, so it may be a live view.
+        """
+        if self.loading is None:
+            self.loading = asyncio.get_running_loop().create_task(self._load(topics))
+            self.loading.add_done_callback(_report_failure)
+
+    def close(self, refusal: Refusal) -> None:
+        """Turn away those who wait, and everybody who comes."""
+        self._closed = refusal
+        self._alarm.cancel()
+        if self.loading is not None:
+            self.loading.cancel()
+            self.loading = None
+        self._parking.refuse_all(refusal)
+
+    def check_open(self) -> None:
+        if self._closed is not None:
+            raise self._closed.with_traceback(None)
+        if not self._store.leads(self.tenure):
+            raise NotCoordinator("this node may not be the group's coordinator any more")
+
+    @property
+    def is_open(self) -> bool:
+        return self._closed is None
+
+    def now(self) -> Moment:
+        return Moment(self._clock.monotonic_ms(), self._clock.now_ms())
+
+    async def ask(self, group: Group, decide: Callable[[Ticket], list[Effect]]) -> Reply:
+        """The group's answer, whenever it comes."""
+        with self._parking.ticket() as (ticket, answered):
+            try:
+                effects = decide(ticket)
+            except Refusal:
+                self._settle(group)
+                raise
+            self.perform(group, effects)
+            reply = await answered
+        if isinstance(reply, Refusal):
+            raise reply
+        return reply
+
+    def perform(self, group: Group, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Answer():
+                    self._parking.answer(effect)
+                case Write():
+                    self.writer.submit(group.id, effect)
+                case _:
+                    assert_never(effect)
+        self._settle(group)
+
+    def topic_deleted(self, topic: str) -> None:
+        for group in list(self.groups.values()) if self.is_open else ():
+            self.perform(group, group.topic_deleted(topic))
+
+    def tick(self) -> None:
+        """Do what is due. The alarm calls this."""
+        if not self.is_open:
+            return
+        now = self.now()
+        for group_id in list(self._deadlines.take_due(now.monotonic_ms)):
+            group = self.groups[group_id]
+            self.perform(group, group.tick(now))
+        if now.monotonic_ms >= self._expiry_due_ms:
+            self._expire_next(now)
+            for group in list(self.groups.values()):
+                self.perform(group, group.expire(now))
+        self._set_alarm()
+
+    def written(self, group_id: str, write: Write) -> None:
+        if self.is_open:
+            group = self.groups[group_id]
+            self.perform(group, group.written(write, self.now()))
+
+    def write_failed(self, group_id: str, write: Write) -> None:
+        if self.is_open:
+            group = self.groups[group_id]
+            self.perform(group, group.write_failed(write, self.now()))
+
+    def writes_unknown(self) -> None:
+        self._on_unknown(self)
+
+    async def _load(self, topics: Container[str]) -> None:
+        groups: dict[str, Group] | None = None
+        while groups is None:
+            try:
+                groups = await self._read()
+            except Refusal:
+                # Not certain to lead for the moment; `close` ends this when it is certain.
+                await asyncio.sleep(RELOAD_S)
+        # Nothing is awaited from here on: what was read is what is served.
+        self.groups = groups
+        self._closed = self.loading = None
+        now = self.now()
+        self._expire_next(now)
+        for group in list(groups.values()):
+            group.loaded(now)
+            self._settle(group)
+        committed = {at.topic for group in groups.values() for at in group.ledger.offsets}
+        for topic in sorted(committed):
+            if topic not in topics:
+                self.topic_deleted(topic)
+        self._set_alarm()
+        if groups:
+            log.info("groups read", partition=self.tenure.partition, groups=len(groups))
+
+    async def _read(self) -> dict[str, Group]:
+        groups: dict[str, Group] = {}
+        async for stored in self._store.load(self.tenure):
+            try:
+                record = decode(stored.key, stored.value)
+            except UnreadableRecord as error:
+                log.warning("group record skipped", partition=stored.partition, error=str(error))
+                continue
+            if record.group_id not in groups:
+                groups[record.group_id] = Group(record.group_id, self._settings)
+            groups[record.group_id].replay(record)
+        return groups
+
+    def _settle(self, group: Group) -> None:
+        """After each event: forget the group if nothing is left of it, else see to its time."""
+        if not self.is_open:
+            return
+        if group.is_forgettable:
+            del self.groups[group.id]
+            self._deadlines.clear(group.id)
+            return
+        deadline_ms = group.next_deadline_ms()
+        if deadline_ms is not None:
+            self._deadlines.set(group.id, deadline_ms)
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        if self.is_open and self.groups:
+            first_ms = self._deadlines.first_ms()
+            self._alarm.set(
+                self._expiry_due_ms if first_ms is None else min(first_ms, self._expiry_due_ms)
+            )
+
+    def _expire_next(self, now: Moment) -> None:
+        interval_ms = self._settings.offsets_retention_check_interval_ms
+        self._expiry_due_ms = now.monotonic_ms + interval_ms
+
+
+def _report_failure(loading: asyncio.Task[None]) -> None:
+    """Without its groups the partition refuses everybody, and an operator must know why."""
+    if not loading.cancelled() and (error := loading.exception()) is not None:
+        log.error("groups not read", error=str(error))

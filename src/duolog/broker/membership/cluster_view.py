@@ -1,0 +1,79 @@
+"""What a node of a cluster knows of the cluster: who is alive, and who decides.
+
+Kept up to date by watching the store, so it is always a little old. Nothing is safe because
+this view says so; what must not be old is compared in a transaction.
+"""
+
+from collections.abc import Callable, Mapping
+
+from duolog.broker.membership.entries import (
+    BROKERS_PREFIX,
+    CONTROLLER_EPOCH,
+    CONTROLLER_LEADER,
+    CONTROLLER_PREFIX,
+    NODES_PREFIX,
+    decode_epoch,
+    decode_leader,
+)
+from duolog.broker.membership.node_view import NodeListener, NodeView
+from duolog.broker.membership.prefix_follower import PrefixFollower
+from duolog.model.cluster import LiveNode, NodeRecord
+from duolog.ports.metastore import Change, ChangeSet, MetaStore
+
+
+class ClusterView:
+    """For a node alone one that is never started: nobody else lives, and nobody decides."""
+
+    def __init__(self, store: MetaStore) -> None:
+        self.nodes = NodeView()
+        self.controller: int | None = None
+        """The node that decides now; None while there is none."""
+        self.controller_epoch = 0
+        self.controller_epoch_revision = 0
+        """What a change of a partition's state compares; 0 where there is no controller."""
+        self.controller_listeners: list[Callable[[], None]] = []
+        """Told when another node decides, or none."""
+        self.followers = (
+            PrefixFollower(store, CONTROLLER_PREFIX, self._replay_controller),
+            PrefixFollower(store, NODES_PREFIX, self.nodes.replay_nodes),
+            PrefixFollower(store, BROKERS_PREFIX, self.nodes.replay_brokers),
+        )
+
+    @property
+    def live(self) -> Mapping[int, LiveNode]:
+        return self.nodes.live
+
+    @property
+    def records(self) -> Mapping[int, NodeRecord]:
+        return self.nodes.records
+
+    def address_of(self, node: int, door: str) -> tuple[str, int] | None:
+        return self.nodes.address_of(node, door)
+
+    def subscribe(self, listener: NodeListener) -> None:
+        """Before `start`: the listener is told of every node that is there, too."""
+        self.nodes.listeners.append(listener)
+
+    async def start(self) -> None:
+        for follower in self.followers:
+            await follower.start()
+
+    async def stop(self) -> None:
+        for follower in self.followers:
+            await follower.stop()
+
+    def _replay_controller(self, changes: ChangeSet) -> None:
+        known = self.controller, self.controller_epoch_revision
+        for change in changes.changes:
+            self._take_in(change)
+        if (self.controller, self.controller_epoch_revision) != known:
+            for listener in self.controller_listeners:
+                listener()
+
+    def _take_in(self, change: Change) -> None:
+        entry = change.entry
+        if change.key == CONTROLLER_LEADER:
+            self.controller = None if entry is None else decode_leader(entry).node
+        elif change.key == CONTROLLER_EPOCH:
+            self.controller_epoch = decode_epoch(entry)
+            self.controller_epoch_revision = 0 if entry is None else entry.mod_revision

@@ -1,0 +1,80 @@
+"""What the metadata store holds about nodes and the controller, and how it is written there.
+
+    brokers/<node>       a registration, under the node's lease; its mod-revision is the epoch
+    nodes/<node>         what is remembered of a node for ever
+    controller/leader    who decides now, under the lease of that node
+    controller/epoch     how many controllers there have been; whoever changes a partition's
+                         state compares its mod-revision
+    load/<node>          how busy a node is, under its lease
+
+Pure: no clock, no IO.
+"""
+
+import msgspec
+
+from duolog.model.cluster import NodeRecord, Registration
+from duolog.model.load import LoadReport
+from duolog.ports.metastore import Entry
+
+BROKERS_PREFIX = "brokers/"
+NODES_PREFIX = "nodes/"
+LOAD_PREFIX = "load/"
+CONTROLLER_PREFIX = "controller/"
+CONTROLLER_LEADER = CONTROLLER_PREFIX + "leader"
+CONTROLLER_EPOCH = CONTROLLER_PREFIX + "epoch"
+
+
+class ControllerLeader(msgspec.Struct, frozen=True):
+    node: int
+    incarnation: str
+
+
+_registration_decoder = msgspec.json.Decoder(Registration)
+_record_decoder = msgspec.json.Decoder(NodeRecord)
+_leader_decoder = msgspec.json.Decoder(ControllerLeader)
+_load_decoder = msgspec.json.Decoder(LoadReport)
+
+
+def broker_key(node: int) -> str:
+    return f"{BROKERS_PREFIX}{node}"
+
+
+def node_key(node: int) -> str:
+    return f"{NODES_PREFIX}{node}"
+
+
+def load_key(node: int) -> str:
+    return f"{LOAD_PREFIX}{node}"
+
+
+def node_of_key(key: str) -> int:
+    """The node that a key of brokers/, nodes/ or load/ is about."""
+    return int(key.rpartition("/")[2])
+
+
+def encode(value: Registration | NodeRecord | ControllerLeader | LoadReport) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def decode_registration(entry: Entry) -> Registration:
+    return _registration_decoder.decode(entry.value)
+
+
+def decode_record(entry: Entry) -> NodeRecord:
+    return _record_decoder.decode(entry.value)
+
+
+def decode_leader(entry: Entry) -> ControllerLeader:
+    return _leader_decoder.decode(entry.value)
+
+
+def decode_load(entry: Entry) -> LoadReport:
+    return _load_decoder.decode(entry.value)
+
+
+def encode_epoch(epoch: int) -> bytes:
+    return str(epoch).encode()
+
+
+def decode_epoch(entry: Entry | None) -> int:
+    return 0 if entry is None else int(entry.value)

@@ -1,0 +1,169 @@
+"""Keeps this node alive in the eyes of the others, and stops it before they think it gone.
+
+What to do when is decided by core/membership/lease.py. Stopping does not wait for the store:
+a renewal that hangs is exactly the case in which the node must stop.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+import msgspec
+
+from duolog.broker.membership.entries import decode_record, node_key
+from duolog.broker.membership.registering import NodeIdTaken, register
+from duolog.core.membership.lease import Lease, Step
+from duolog.model.cluster import Registration
+from duolog.observe.logs import get_logger
+from duolog.ports.clock import Clock
+from duolog.ports.metastore import LeaseExpired, LeaseId, MetaStore, StoreUnavailable
+
+__all__ = ["SESSION_TIMEOUT_MS", "Membership", "NodeIdTaken"]
+
+log = get_logger("membership")
+
+SESSION_TIMEOUT_MS = 2_000
+
+_RETRY_MS = 100
+"""How soon a renewal that failed is sent again: the lease may not have time for a whole
+interval."""
+
+
+class Membership:
+    def __init__(
+        self,
+        store: MetaStore,
+        clock: Clock,
+        registration: Registration,
+        *,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._registration = registration
+        self._state = Lease(session_timeout_ms)
+        self._attempt: asyncio.Task[None] | None = None
+        self.lease: LeaseId | None = None
+        """What this node's other entries are bound to; None until it is registered."""
+        self.epoch = 0
+        """This node's broker epoch; 0 until it is registered."""
+        self._first_epoch = 0
+        self.on_epoch: list[Callable[[int], None]] = []
+        """Told of each new broker epoch, before it is served under."""
+        self.on_suspend: list[Callable[[], None]] = []
+        """Told to serve nothing more: the others may elect without this node."""
+        self.on_resume: list[Callable[[], None]] = []
+        """Told that this node counts as alive, again or for the first time."""
+        self.task: asyncio.Task[None] | None = None
+        """Ends only by `leave`, or by NodeIdTaken after a lost lease: then the node must stop."""
+
+    @property
+    def node(self) -> int:
+        return self._registration.node
+
+    @property
+    def incarnation(self) -> str:
+        return self._registration.incarnation
+
+    @property
+    def is_serving(self) -> bool:
+        return self._state.is_serving
+
+    async def start(self) -> None:
+        """Register, which can take as long as an earlier lease of this node lasts, and keep
+        the lease from then on. Raises NodeIdTaken."""
+        await self.register()
+        self.task = asyncio.create_task(self._keep())
+
+    async def leave(self) -> None:
+        """Stop serving, and let the others know at once rather than when the lease ends."""
+        if self.task is not None and self.task.cancel():
+            await asyncio.wait({self.task})
+        if self._attempt is not None:
+            self._attempt.cancel()
+        self._state.lost()
+        self.check()
+        if self.lease is not None:
+            # Without an answer the lease ends by itself, a little later.
+            with contextlib.suppress(StoreUnavailable):
+                await self._store.revoke_lease(self.lease)
+            self.lease = None
+
+    async def register(self) -> None:
+        await self._vouch()
+        registered = await register(
+            self._store, self._clock, self._registration, self._state.ttl_ms
+        )
+        self.lease = registered.lease
+        self.epoch = registered.epoch
+        self._first_epoch = self._first_epoch or self.epoch
+        self._state.registered(registered.sent_ms)
+        log.info("registered", node=self.node, epoch=self.epoch)
+        for told in self.on_epoch:
+            told(self.epoch)
+        self.check()
+
+    async def _vouch(self) -> None:
+        """A process that goes on has lost nothing since it started, whatever became of the run
+        before it. That run counts until the controller has judged this one once."""
+        if self._registration.stopped_cleanly or not self._first_epoch:
+            return
+        try:
+            entry = await self._store.get(node_key(self.node))
+        except StoreUnavailable:
+            return
+        if entry is not None and decode_record(entry).epoch >= self._first_epoch:
+            self._registration = msgspec.structs.replace(self._registration, stopped_cleanly=True)
+
+    def check(self) -> Step:
+        """Stop or go on serving, as the clock says; what else is due is left to the caller."""
+        while True:
+            step = self._state.step(self._clock.monotonic_ms())
+            if step is Step.SUSPEND:
+                log.info("this node serves nothing until it is known to be alive", node=self.node)
+                for told in self.on_suspend:
+                    told()
+            elif step is Step.RESUME:
+                for told in self.on_resume:
+                    told()
+            else:
+                return step
+
+    async def renew(self) -> None:
+        assert self.lease is not None
+        sent_ms = self._clock.monotonic_ms()
+        self._state.renewal_sent(sent_ms)
+        try:
+            async with asyncio.timeout(self._state.interval_ms / 1000):
+                await self._store.renew_lease(self.lease)
+        except LeaseExpired:
+            log.warning("the lease has ended", node=self.node, epoch=self.epoch)
+            self._state.lost()
+        except (StoreUnavailable, TimeoutError) as error:
+            log.warning("the lease was not renewed", node=self.node, error=str(error))
+            self._state.renewal_failed(self._clock.monotonic_ms() + _RETRY_MS)
+        else:
+            self._state.renewed(sent_ms)
+
+    async def _keep(self) -> None:
+        while True:
+            step = self.check()
+            if self._attempt is None and step is Step.RENEW:
+                self._attempt = asyncio.create_task(self.renew())
+            elif self._attempt is None and step is Step.REGISTER:
+                self._attempt = asyncio.create_task(self.register())
+            await self._pause()
+
+    async def _pause(self) -> None:
+        """Until something is due, or what was begun has ended."""
+        now_ms = self._clock.monotonic_ms()
+        renew_s = max(0, self._state.renew_at_ms - now_ms) / 1000
+        stop_s = max(0, self._state.serve_until_ms - now_ms) / 1000
+        if self._attempt is None:
+            await asyncio.sleep(min(renew_s, stop_s) if self.is_serving else renew_s)
+            return
+        # While an attempt is under way, all that can fall due is to stop serving.
+        await asyncio.wait({self._attempt}, timeout=stop_s if self.is_serving else None)
+        if self._attempt.done():
+            attempt, self._attempt = self._attempt, None
+            attempt.result()

@@ -1,0 +1,65 @@
+"""The nodes as this one knows them. Pure: changed only by replaying the store's changes."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from duolog.broker.membership.entries import decode_record, decode_registration, node_of_key
+from duolog.model.cluster import LiveNode, NodeRecord, Registration
+from duolog.ports.metastore import ChangeSet
+
+NodeListener = Callable[[int, LiveNode | None], None]
+"""Told of a node and what is now known of it: None when it is gone."""
+
+_DOORS = ("kafka", "sqs", "admin", "peer")
+
+
+class NodeView:
+    def __init__(self) -> None:
+        self._registered: dict[int, tuple[Registration, int]] = {}
+        self._live: dict[int, LiveNode] = {}
+        self._records: dict[int, NodeRecord] = {}
+        self.live: Mapping[int, LiveNode] = MappingProxyType(self._live)
+        """Those whose lease the store has not seen end, by node."""
+        self.records: Mapping[int, NodeRecord] = MappingProxyType(self._records)
+        """Those that the controller has ever taken in."""
+        self.listeners: list[NodeListener] = []
+
+    def address_of(self, node: int, door: str) -> tuple[str, int] | None:
+        """Where that node's door is; None while it is gone or has no such door."""
+        assert door in _DOORS, door
+        live = self._live.get(node)
+        text: str = "" if live is None else getattr(live.registration, door)
+        host, _, port = text.rpartition(":")
+        return (host.strip("[]"), int(port)) if port else None
+
+    def replay_brokers(self, changes: ChangeSet) -> None:
+        for change in changes.changes:
+            node = node_of_key(change.key)
+            if change.entry is None:
+                self._registered.pop(node, None)
+            else:
+                registration = decode_registration(change.entry)
+                self._registered[node] = registration, change.entry.mod_revision
+            self._refresh(node)
+
+    def replay_nodes(self, changes: ChangeSet) -> None:
+        for change in changes.changes:
+            node = node_of_key(change.key)
+            if change.entry is None:
+                self._records.pop(node, None)
+            else:
+                self._records[node] = decode_record(change.entry)
+            self._refresh(node)
+
+    def _refresh(self, node: int) -> None:
+        known = self._live.get(node)
+        registered = self._registered.get(node)
+        if registered is None:
+            self._live.pop(node, None)
+        else:
+            record = self._records.get(node)
+            self._live[node] = LiveNode(*registered, record is not None and record.draining)
+        present = self._live.get(node)
+        if present != known:
+            for listener in self.listeners:
+                listener(node, present)

@@ -1,0 +1,1 @@
+"""Queues whose partitions are led by several nodes: any node answers any request."""

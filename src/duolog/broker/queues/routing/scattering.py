@@ -1,0 +1,92 @@
+"""Asks several nodes at once, each about its own part, and again while leaders change.
+
+"Not leader" is certain, and tried again as soon as the catalog may know better. An outcome
+that is unknown stays so, unless doing it twice is the same as doing it once.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from duolog.model.errors import LeadershipLost, NotLeader, PeerFailed, Refusal, RequestTimedOut
+
+ROUTE_SECONDS_MAX = 10.0
+"""How long a request looks for the leader: longer than a fail-over takes."""
+PAUSE_SECONDS_MIN = 0.02
+PAUSE_SECONDS_MAX = 0.25
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Ask = Callable[[int, Sequence[T]], Awaitable[Sequence[R | Refusal]]]
+
+
+def is_unknown(refusal: Refusal) -> bool:
+    return isinstance(refusal, LeadershipLost | PeerFailed | RequestTimedOut)
+
+
+def may_repeat(refusal: Refusal, *, idempotent: bool) -> bool:
+    if is_unknown(refusal):
+        return idempotent
+    return isinstance(refusal, NotLeader)
+
+
+class Patience:
+    """Waits longer and longer, until the time of the request is up."""
+
+    def __init__(self, seconds: float = ROUTE_SECONDS_MAX) -> None:
+        self._ends = asyncio.get_running_loop().time() + seconds
+        self._pause = PAUSE_SECONDS_MIN
+
+    async def is_left(self) -> bool:
+        if asyncio.get_running_loop().time() + self._pause > self._ends:
+            return False
+        await asyncio.sleep(self._pause)
+        self._pause = min(2 * self._pause, PAUSE_SECONDS_MAX)
+        return True
+
+
+async def scatter(
+    items: Sequence[T],
+    node_of: Callable[[T], int | None],
+    ask: Ask[T, R],
+    *,
+    idempotent: bool,
+) -> list[R | Refusal]:
+    """A result for each item, from whoever leads its partition."""
+    results: dict[int, R | Refusal] = {}
+    pending = list(range(len(items)))
+    patience = Patience()
+    while True:
+        by_node: dict[int, list[int]] = {}
+        for place in pending:
+            node = node_of(items[place])
+            if node is None:
+                results[place] = nobody_leads()
+            else:
+                by_node.setdefault(node, []).append(place)
+        answering = (
+            asked(ask, node, [items[place] for place in places]) for node, places in by_node.items()
+        )
+        for places, answers in zip(by_node.values(), await asyncio.gather(*answering), strict=True):
+            results.update(zip(places, answers, strict=True))
+        pending = [
+            place
+            for place in pending
+            if isinstance(found := results[place], Refusal)
+            and may_repeat(found, idempotent=idempotent)
+        ]
+        if not pending or not await patience.is_left():
+            return [results[place] for place in range(len(items))]
+
+
+async def asked(ask: Ask[T, R], node: int, items: Sequence[T]) -> Sequence[R | Refusal]:
+    """A refusal of all is one of each."""
+    try:
+        return await ask(node, items)
+    except Refusal as refusal:
+        return [refusal.with_traceback(None)] * len(items)
+
+
+def nobody_leads() -> NotLeader:
+    return NotLeader("No node leads this partition of the queue at the moment.")

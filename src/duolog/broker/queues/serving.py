@@ -1,0 +1,205 @@
+"""Which partitions of queues this node serves: those that it leads.
+
+A partition of a queue is opened when this node leads both its messages and its journal, and
+all that they held at that moment is committed: then nothing of it can be taken back. It is
+closed as soon as one of the two is led elsewhere. An opening that is overtaken by that is
+abandoned.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+from duolog.broker.broker import Broker
+from duolog.broker.partition import Partition
+from duolog.broker.queues.journal import Journal
+from duolog.broker.queues.queue import Queue
+from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.recovery import (
+    open_state,
+    recall_deduplication,
+    recover,
+    rules_of,
+)
+from duolog.broker.queues.steady_clock import SteadyClock
+from duolog.broker.queues.turn import Turn
+from duolog.core.queues.deduplication import Deduplication
+from duolog.core.queues.delivery import Delivery
+from duolog.model.errors import Refusal
+from duolog.model.names import queue_state_topic
+from duolog.observe.logs import get_logger
+
+COMMIT_WAIT_S = 1.0
+"""How long whoever makes a queue waits for what its topic holds to be committed. In a cluster
+without enough replicas that may take for ever, and other queues are not held up by it."""
+RETRY_S = 2.0
+
+log = get_logger("queues")
+
+
+class ServingOwner(Protocol):
+    def queues_on(self, topic: str) -> Sequence[Queue]:
+        """Those whose messages, or whose journal, the topic is."""
+        ...
+
+    def opened(self, queue: Queue, partition: QueuePartition) -> None: ...
+
+    def closed(self, queue: Queue, partition: QueuePartition) -> None: ...
+
+    def recalled(self, partition: QueuePartition) -> None:
+        """What could not be written was taken back."""
+        ...
+
+
+class _Opening:
+    """A partition that is about to be served."""
+
+    def __init__(self) -> None:
+        self.is_committed = asyncio.Event()
+        self.task: asyncio.Task[None]
+
+
+class Serving:
+    def __init__(self, broker: Broker, clock: SteadyClock, turn: Turn, owner: ServingOwner) -> None:
+        self._broker = broker
+        self._clock = clock
+        self._turn = turn
+        self._owner = owner
+        self._openings: dict[tuple[Queue, int], _Opening] = {}
+        broker.leadership.append(self)
+
+    def stop(self) -> None:
+        for opening in self._openings.values():
+            opening.task.cancel()
+
+    # Following leadership.
+
+    def leading(self, partition: Partition) -> None:
+        for queue in self._owner.queues_on(partition.topic.name):
+            self.begin(queue, partition.index)
+
+    def left(self, partition: Partition) -> None:
+        for queue in self._owner.queues_on(partition.topic.name):
+            self.end(queue, partition.index)
+
+    def begin(self, queue: Queue, index: int) -> None:
+        """Serve the partition, if both halves of it are led here."""
+        journal = self._journal_of(queue, index)
+        served = queue.partition(index)
+        if served is not None:
+            if served.journal is not None or journal is None:
+                return
+            if not journal.log.end_offset:
+                # It was made for this very partition, and says nothing yet.
+                self._attach(queue, served, journal)
+                self._owner.opened(queue, served)
+                return
+            self.end(queue, index)
+        data = self._broker.routes.get((queue.topic_name, index))
+        if data is None or not all(map(self._leads, (data, journal))):
+            return
+        self._abandon(queue, index)
+        opening = self._openings[queue, index] = _Opening()
+        opening.task = asyncio.ensure_future(self._open(queue, data, journal, opening))
+        opening.task.add_done_callback(partial(self._done, queue, index, opening))
+
+    def end(self, queue: Queue, index: int) -> None:
+        self._abandon(queue, index)
+        partition = queue.partition(index)
+        if partition is not None:
+            queue.remove(partition)
+            self._owner.closed(queue, partition)
+
+    def abandon(self, queue: Queue) -> None:
+        """The queue is gone: what was being opened of it is not."""
+        for opened, index in list(self._openings):
+            if opened is queue:
+                self._abandon(queue, index)
+
+    async def until_open(self, queue: Queue, index: int) -> None:
+        """Wait until the partition is served, unless it has to wait for other nodes itself."""
+        opening = self._openings.get((queue, index))
+        if opening is None:
+            return
+        try:
+            async with asyncio.timeout(COMMIT_WAIT_S):
+                await opening.is_committed.wait()
+        except TimeoutError:
+            return
+        await asyncio.wait({opening.task})
+
+    def _abandon(self, queue: Queue, index: int) -> None:
+        opening = self._openings.pop((queue, index), None)
+        if opening is not None:
+            opening.is_committed.set()
+            opening.task.cancel()
+
+    def _done(self, queue: Queue, index: int, opening: _Opening, task: asyncio.Task[None]) -> None:
+        opening.is_committed.set()
+        if self._openings.get((queue, index)) is opening:
+            del self._openings[queue, index]
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            raise failure
+
+    # Opening one.
+
+    async def _open(
+        self, queue: Queue, data: Partition, journal: Partition | None, opening: _Opening
+    ) -> None:
+        partition = None
+        while partition is None:
+            try:
+                for half in (data, journal):
+                    if half is not None:
+                        await half.until_committed(half.log.end_offset)
+                opening.is_committed.set()
+                partition = await self._opened(queue, data, journal)
+            except Refusal as refusal:
+                if not all(map(self._leads, (data, journal))):
+                    return
+                log.error("a queue could not be opened", queue=queue.entry.name, error=str(refusal))
+                await asyncio.sleep(RETRY_S)
+        queue.add(partition)
+        self._owner.opened(queue, partition)
+
+    async def _opened(
+        self, queue: Queue, data: Partition, journal: Partition | None
+    ) -> QueuePartition:
+        config = queue.config
+        partition = QueuePartition(
+            data,
+            Delivery(rules_of(config), data.log.start_offset),
+            Deduplication(),
+            self._clock,
+            queue.became_ready,
+        )
+        if journal is not None:
+            self._attach(queue, partition, journal)
+        await open_state(partition, config, self._broker.flusher, self._clock.now_ms())
+        if queue.config is not config:
+            # It was changed meanwhile.
+            partition.delivery.rules = rules_of(queue.config)
+            recall_deduplication(partition, queue.config, self._clock.now_ms())
+        return partition
+
+    def _attach(self, queue: Queue, partition: QueuePartition, companion: Partition) -> None:
+        journal = Journal(companion, partition.data, self._clock, self._turn)
+        partition.attach(journal, partial(self._recall, queue, partition))
+
+    def _recall(self, queue: Queue, partition: QueuePartition) -> None:
+        """What was decided could not be written down, so it is found out again."""
+        if partition.is_gone:
+            return
+        try:
+            recover(partition, queue.config, self._clock.now_ms())
+        except OSError as error:
+            self._broker.flusher.give_up(error)
+        self._owner.recalled(partition)
+
+    def _leads(self, half: Partition | None) -> bool:
+        """Also while the node is suspended: then it will go on where it was, or leave."""
+        return half is None or (half.leader == self._broker.node_id and not half.is_following)
+
+    def _journal_of(self, queue: Queue, index: int) -> Partition | None:
+        return self._broker.routes.get((queue_state_topic(queue.entry.name), index))

@@ -1,0 +1,231 @@
+"""One copy of a partition: its log, how far readers may see, and who waits for it.
+
+Partition derives from it. Everything here runs on the event loop without awaiting between a
+check and its effect, so there is nothing to lock.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+import msgspec
+
+from duolog.broker.catalog import Topic
+from duolog.broker.flusher import Flusher
+from duolog.broker.waiting import Reader, Waiter
+from duolog.core.producers import ProducerTable
+from duolog.log.log import Log
+from duolog.log.reader import LogSlice
+from duolog.model.errors import OffsetOutOfRange, Refusal, StorageFailed
+from duolog.ports.clock import Clock
+from duolog.ports.disk import Syncable
+
+PRODUCERS_SNAPSHOT = "producers"
+
+SNAPSHOT_AFTER_BATCHES = 1_000
+"""Batches after which a partition's producer state is written down again: what a restart
+has to replay at most, but for what arrived since the last checkpoint."""
+
+
+class Copying(Protocol):
+    """Another node that copies the log from here."""
+
+    def end_advanced(self, replica: "Replica") -> None:
+        """There is more to copy."""
+        ...
+
+    def watermark_advanced(self, replica: "Replica") -> None:
+        """More of what was copied is committed; it can be told with the next answer."""
+        ...
+
+
+class Replica:
+    __slots__ = (
+        "_clock",
+        "_copying",
+        "_failure",
+        "_flusher",
+        "_producers",
+        "_readers",
+        "_retry_ms",
+        "_snapshot",
+        "_waiting",
+        "_waiting_durable",
+        "batches_since_snapshot",
+        "bytes_in",
+        "bytes_out",
+        "high_watermark",
+        "index",
+        "is_incomplete",
+        "leader_epoch",
+        "log",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        topic: Topic,
+        index: int,
+        log: Log,
+        *,
+        leader_epoch: int,
+        flusher: Flusher,
+        clock: Clock,
+        high_watermark: int | None = None,
+    ) -> None:
+        self.topic = topic
+        self.index = index
+        self.log = log
+        self.leader_epoch = leader_epoch
+        self.high_watermark = log.end_offset if high_watermark is None else high_watermark
+        """Readers see offsets below it. It never goes back."""
+        self.is_incomplete = False
+        """Whether durable records are missing here: such a copy must not lead."""
+        self.batches_since_snapshot = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self._flusher = flusher
+        self._clock = clock
+        self._failure: Refusal | None = None
+        self._retry_ms: int | None = None
+        """When writing may be tried again; None if never."""
+        self._waiting: deque[tuple[int, Waiter]] = deque()
+        self._waiting_durable: deque[tuple[int, Waiter]] = deque()
+        self._readers: dict[Reader, None] = {}
+        self._copying: dict[Copying, None] = {}
+        self._snapshot: tuple[int, bytes] | None = None
+        """Of the producers, at that offset; not written down yet."""
+        self._producers = self._rebuild_producers()
+
+    def wait_committed(self, end_offset: int, waiter: Waiter) -> None:
+        """Tell the waiter once the high watermark, now below the offset, has reached it."""
+        self._waiting.append((end_offset, waiter))
+
+    def read(self, offset: int, bytes_max: int) -> LogSlice | None:
+        """Whole batches from `offset` on, up to the high watermark; None if there is none yet."""
+        if offset >= self.high_watermark:
+            if offset > self.log.end_offset:
+                raise OffsetOutOfRange(f"offset {offset} is past the end {self.log.end_offset}")
+            return None
+        try:
+            return self.log.read(offset, bytes_max, self.high_watermark)
+        except OSError as error:
+            raise unreadable(error) from error
+
+    def load(self, piece: LogSlice) -> bytes:
+        """The bytes of what `read` found."""
+        try:
+            data = piece.file.pread(piece.length, piece.position)
+        except OSError as error:
+            raise unreadable(error) from error
+        if len(data) != piece.length:
+            raise StorageFailed("the log's file is shorter than it was")
+        return data
+
+    def add_reader(self, reader: Reader) -> None:
+        self._readers[reader] = None
+
+    def remove_reader(self, reader: Reader) -> None:
+        self._readers.pop(reader, None)
+
+    def add_copying(self, copying: Copying) -> None:
+        self._copying[copying] = None
+
+    def remove_copying(self, copying: Copying) -> None:
+        self._copying.pop(copying, None)
+
+    def begin_sync(self) -> tuple[list[Syncable], int]:
+        return self.log.begin_sync()
+
+    def synced(self, end_offset: int) -> None:
+        self.log.finish_sync(end_offset)
+        self._settle_durable()
+
+    def _advance(self, offset: int) -> None:
+        if offset <= self.high_watermark:
+            return
+        self.high_watermark = offset
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= offset:
+            waiting.popleft()[1].settle(None)
+        if self._readers:
+            self._wake_readers()
+        if self._copying:
+            for copying in tuple(self._copying):
+                copying.watermark_advanced(self)
+
+    def _settle_durable(self) -> None:
+        """Tell those who wait for this copy only."""
+        waiting, durable_offset = self._waiting_durable, self.log.durable_offset
+        while waiting and waiting[0][0] <= durable_offset:
+            waiting.popleft()[1].settle(None)
+
+    def _wake_readers(self) -> None:
+        for reader in tuple(self._readers):
+            reader.advanced()
+
+    def _wake_all(self) -> None:
+        """Whoever is served from here has to look again."""
+        self._wake_readers()
+        for copying in tuple(self._copying):
+            copying.end_advanced(self)
+
+    def _refuse_all_waiting(self, refusal: Refusal) -> None:
+        for waiting in (self._waiting, self._waiting_durable):
+            while waiting:
+                waiting.popleft()[1].settle(refusal)
+
+    def take_snapshot(self) -> Callable[[], None] | None:
+        """The producers' state, as work that writes it down and may be offloaded.
+
+        None while it is not all durable yet, then it is to be asked for again: a snapshot
+        must not know more than the log does after a crash.
+        """
+        if self._snapshot is None:
+            self._snapshot = self.log.end_offset, self._producers.snapshot()
+            self.batches_since_snapshot = 0
+        offset, state = self._snapshot
+        if self.log.durable_offset < offset:
+            return None
+        self._snapshot = None
+        return partial(self.log.write_snapshot, PRODUCERS_SNAPSHOT, offset, state)
+
+    @property
+    def wants_snapshot(self) -> bool:
+        return self._snapshot is not None or self.batches_since_snapshot >= SNAPSHOT_AFTER_BATCHES
+
+    def expire_producers(self, before_ms: int) -> None:
+        self._producers.expire(before_ms)
+
+    def _recall_producers(self) -> None:
+        """Forget what producers sent and the log does not have.
+
+        Where that cannot be found out, a repetition could not be told from a new batch; where
+        the write could not be undone, a sync may have failed unseen. Both end the directory.
+        """
+        failure = self.log.failure
+        try:
+            self._producers = self._rebuild_producers()
+        except OSError as error:
+            failure = failure or error
+        if failure is not None:
+            self._flusher.give_up(failure)
+
+    def _rebuild_producers(self) -> ProducerTable:
+        found = self.log.latest_snapshot(PRODUCERS_SNAPSHOT, self.log.end_offset)
+        offset, table = self.log.start_offset, ProducerTable()
+        if found is not None:
+            try:
+                table = ProducerTable.from_snapshot(found[1])
+                offset = max(offset, found[0])
+            except msgspec.DecodeError:
+                table = ProducerTable()
+        now_ms = self._clock.now_ms()
+        for header in self.log.headers(offset):
+            table.replay(header, header.base_offset, now_ms)
+        return table
+
+
+def unreadable(error: OSError) -> StorageFailed:
+    return StorageFailed(f"the disk failed: {error.strerror or error}")

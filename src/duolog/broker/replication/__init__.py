@@ -1,0 +1,1 @@
+"""Copies of partitions: asked for by followers, served by leaders, counted in in-sync sets."""

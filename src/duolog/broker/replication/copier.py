@@ -1,0 +1,290 @@
+"""Copies from one leader node all partitions that it leads and this node follows.
+
+One loop: ask, append, make durable, ask again from there. So the offset that is asked for is
+the report of what is durable here, and one sync serves all partitions of an answer.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+
+from duolog.broker.partition import Partition
+from duolog.broker.replication.copy_session import PlaceKey
+from duolog.broker.replication.pace import Pace
+from duolog.broker.waiting import FutureWaiter
+from duolog.core.replica.truncation import Divergence
+from duolog.model.errors import CorruptBatch, Refusal
+from duolog.observe.logs import get_logger
+from duolog.ports.peers import COPIES_LANE, Peers, PeerUnreachable
+from duolog.wire.peer.copying import (
+    NO_SESSION,
+    Copied,
+    CopyError,
+    CopyRequest,
+    CopyResult,
+    CopyWanted,
+    decode_answer,
+    encode_request,
+)
+from duolog.wire.peer.frames import MalformedFrame
+from duolog.wire.peer.kinds import PeerKind
+
+BACK_OFF_S_MIN = 0.02
+BACK_OFF_S_MAX = 1.0
+"""Between attempts while the leader cannot be asked."""
+
+RETRY_S = 0.1
+"""After which a partition that could not be copied is asked for again."""
+
+GATHER_S = 0.005
+"""How long to wait for more partitions before a running request is given up for new ones."""
+
+ANSWER_MS_MAX = 5_000
+"""How long an answer may take beyond the time that it may wait."""
+
+log = get_logger("replication")
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTerms:
+    wait_ms: int = 500
+    """How long the leader may wait for something to copy."""
+    bytes_max: int = 10 << 20
+
+
+class Copier:
+    def __init__(self, node: int, leader: int, peers: Peers, terms: CopyTerms, pace: Pace) -> None:
+        self._node = node
+        self._leader = leader
+        self._peers = peers
+        self._terms = terms
+        self._pace = pace
+        self._followed: dict[PlaceKey, Partition] = {}
+        self._named: dict[PlaceKey, CopyWanted] = {}
+        """What the leader was told in this session."""
+        self._changed: dict[PlaceKey, None] = {}
+        """What it has to be told next."""
+        self._later: dict[PlaceKey, float] = {}
+        """What it has to be told when the loop's time has come."""
+        self._session = NO_SESSION
+        self._sequence = 0
+        self._back_off_s = BACK_OFF_S_MIN
+        self._asking: asyncio.Future[memoryview] | None = None
+        self._interrupting: asyncio.TimerHandle | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._followed
+
+    def follow(self, partition: Partition) -> None:
+        """Copy it from now on, or hear what has changed about it."""
+        key = _key(partition)
+        self._followed[key] = partition
+        self._changed[key] = None
+        self._later.pop(key, None)
+        if self._interrupting is None:
+            loop = asyncio.get_running_loop()
+            self._interrupting = loop.call_later(GATHER_S, self._interrupt)
+
+    def forget(self, partition: Partition) -> None:
+        key = _key(partition)
+        if self._followed.get(key) is partition:
+            del self._followed[key]
+            self._changed.pop(key, None)
+            self._later.pop(key, None)
+
+    def _interrupt(self) -> None:
+        """A new partition must not wait until those that are there have news."""
+        self._interrupting = None
+        if self._asking is not None:
+            self._asking.cancel()
+
+    async def run(self) -> None:
+        """Until there is nothing to follow, or cancelled."""
+        try:
+            while self._followed:
+                if await self._copy():
+                    self._back_off_s = BACK_OFF_S_MIN
+                else:
+                    self._begin_again()
+                    await asyncio.sleep(self._back_off_s)
+                    self._back_off_s = min(2 * self._back_off_s, BACK_OFF_S_MAX)
+        finally:
+            if self._interrupting is not None:
+                self._interrupting.cancel()
+
+    def _begin_again(self) -> None:
+        self._session = NO_SESSION
+        self._sequence = 0
+        self._named.clear()
+        self._changed = {key: None for key in self._followed if key not in self._later}
+
+    async def _copy(self) -> bool:
+        """One request and what comes of it; False when the leader could not be asked."""
+        now = asyncio.get_running_loop().time()
+        for key in [key for key, at in self._later.items() if at <= now]:
+            del self._later[key]
+            self._changed[key] = None
+        try:
+            await self._make_durable()
+            answer = await self._ask(self._next_request())
+            if answer is None:
+                self._begin_again()
+                return True
+            session, copied = decode_answer(answer)
+        except (PeerUnreachable, Refusal, MalformedFrame) as error:
+            log.info("copying interrupted", leader=self._leader, reason=str(error))
+            return False
+        if session == NO_SESSION:
+            return False
+        self._session = session
+        for each in copied:
+            self._take(each)
+        return True
+
+    async def _ask(self, request: CopyRequest) -> memoryview | None:
+        """The answer; None when the request was given up for another one."""
+        asking = asyncio.ensure_future(
+            self._peers.call(
+                self._leader,
+                PeerKind.FETCH,
+                encode_request(request),
+                timeout_ms=request.wait_ms + ANSWER_MS_MAX,
+                lane=COPIES_LANE,
+            )
+        )
+        self._asking = asking
+        try:
+            await asyncio.wait([asking])
+        finally:
+            self._asking = None
+            asking.cancel()
+        return None if asking.cancelled() else asking.result()
+
+    def _next_request(self) -> CopyRequest:
+        if self._interrupting is not None:
+            self._interrupting.cancel()
+            self._interrupting = None
+        wanted = []
+        for key in self._changed:
+            partition = self._followed[key]
+            self._named[key] = named = self._wanted(partition)
+            wanted.append(named)
+        self._changed.clear()
+        forgotten = [key for key in self._named if key not in self._followed]
+        for key in forgotten:
+            del self._named[key]
+        self._sequence += 1
+        return CopyRequest(
+            self._session,
+            self._sequence,
+            self._wait_ms(),
+            self._terms.bytes_max,
+            wanted,
+            forgotten,
+        )
+
+    def _wait_ms(self) -> int:
+        """No longer than until something else has to be asked for."""
+        if not self._later:
+            return self._terms.wait_ms
+        left_s = min(self._later.values()) - asyncio.get_running_loop().time()
+        return min(self._terms.wait_ms, max(1, ceil(left_s * 1000)))
+
+    def _wanted(self, partition: Partition) -> CopyWanted:
+        offset, has_room = partition.copied_offset, True
+        damaged = partition.log.damaged
+        if damaged:
+            # To be copied again, from there on. Until the leader has taken this node out of
+            # the in-sync set, what is intact behind the damage must not be given up.
+            offset, has_room = min(each.first_offset for each in damaged), False
+            if self._node not in partition.in_sync:
+                partition.cut_to(offset)
+                offset, has_room = partition.copied_offset, True
+        topic_id = partition.topic.id.bytes
+        return CopyWanted(
+            topic_id,
+            partition.index,
+            partition.leader_epoch,
+            offset,
+            partition.epoch_before(offset),
+            has_room,
+        )
+
+    def _take(self, copied: Copied) -> None:
+        result = copied.result
+        key = result.topic_id, result.index
+        partition, named = self._followed.get(key), self._named.get(key)
+        if partition is None or named is None or named.leader_epoch != partition.leader_epoch:
+            return
+        if result.error not in (CopyError.NONE, CopyError.OUT_OF_RANGE):
+            self._retry_later(key)
+            return
+        try:
+            self._apply(partition, named, result, copied.records)
+        except (CorruptBatch, Refusal) as refusal:
+            log.error(
+                "copy refused",
+                topic=partition.topic.name,
+                partition=partition.index,
+                leader=self._leader,
+                reason=str(refusal),
+            )
+            self._retry_later(key)
+            return
+        if partition.log.end_offset == named.offset:
+            return
+        if self._is_brought_in(partition):
+            now = asyncio.get_running_loop().time()
+            self._later[key] = self._pace.free_at(len(copied.records), now)
+        else:
+            self._changed[key] = None
+
+    def _is_brought_in(self, partition: Partition) -> bool:
+        """Whether the copy is being filled, and nobody waits for it yet."""
+        entry = partition.entry
+        return (
+            entry is not None
+            and self._node in entry.state.adding
+            and self._node not in entry.state.in_sync
+        )
+
+    def _apply(
+        self, partition: Partition, named: CopyWanted, result: CopyResult, records: memoryview
+    ) -> None:
+        if result.error == CopyError.OUT_OF_RANGE:
+            below = named.offset < result.start_offset
+            partition.restart_at(result.start_offset if below else result.end_offset)
+        elif result.diverging_end >= 0:
+            partition.cut(Divergence(result.diverging_epoch, result.diverging_end))
+        elif named.has_room:
+            partition.append_copied(records, named.offset, result.next_offset)
+            partition.skip_to(result.next_offset)
+            partition.adopt(result.high_watermark, result.start_offset, result.end_offset)
+
+    def _retry_later(self, key: PlaceKey) -> None:
+        self._later[key] = asyncio.get_running_loop().time() + RETRY_S
+
+    async def _make_durable(self) -> None:
+        """Wait until what will be reported as copied is as durable as its topic asks."""
+        changed = [self._followed[key] for key in self._changed]
+        await all_durable(changed)
+
+
+async def all_durable(partitions: Iterable[Partition]) -> None:
+    """Raises the first refusal."""
+    loop = asyncio.get_running_loop()
+    waiting = []
+    for partition in partitions:
+        end_offset = partition.log.end_offset
+        if partition.copied_offset < end_offset:
+            durable: asyncio.Future[None] = loop.create_future()
+            partition.make_durable(end_offset, FutureWaiter(durable))
+            waiting.append(durable)
+    if waiting:
+        await asyncio.gather(*waiting)
+
+
+def _key(partition: Partition) -> PlaceKey:
+    return partition.topic.id.bytes, partition.index

@@ -1,0 +1,175 @@
+"""Changes of in-sync sets: decided by leaders, committed by compare-and-set.
+
+A change compares the partition's state, the controller's epoch, and the broker epoch of each
+node that enters. Until its outcome is known, both the old and the new set count; only the
+store, or the catalog that follows it, can tell.
+"""
+
+import asyncio
+
+from duolog.broker.membership.entries import CONTROLLER_EPOCH
+from duolog.broker.partition import Partition
+from duolog.broker.replication.proposal import Proposal, changed_in_sync, resigned
+from duolog.broker.replication.served_copies import ServedCopies
+from duolog.core.replica.companions import Standing, plan_in_sync
+from duolog.observe.logs import get_logger
+from duolog.ports.clock import Clock
+from duolog.ports.metastore import Compare, MetaStore, StoreUnavailable
+
+TICK_MS_MAX = 1_000
+"""How often leaders look for followers that lag, at least."""
+
+AT_ONCE_MAX = 16
+"""Transactions that wait for the store at the same time."""
+
+log = get_logger("in-sync")
+
+GroupKey = tuple[bytes, int]
+"""Companions share it: the id of the topic with the messages, and the partition's index."""
+
+
+class InSyncSets:
+    def __init__(
+        self, node: int, store: MetaStore, copies: ServedCopies, clock: Clock, *, lag_ms_max: int
+    ) -> None:
+        self._node = node
+        self._store = store
+        self._copies = copies
+        self._clock = clock
+        self._tick_s = min(TICK_MS_MAX, max(1, lag_ms_max // 4)) / 1000
+        self._groups: dict[GroupKey, dict[Partition, None]] = {}
+        """What is led here and has other replicas."""
+        self._due: dict[GroupKey, None] = {}
+        self._unfit: dict[Partition, None] = {}
+        self._unsettled: list[Proposal] = []
+        """Those whose outcome the store did not tell."""
+        self._stirred = asyncio.Event()
+        copies.reconsider = self.reconsider
+
+    def role_changed(self, partition: Partition) -> None:
+        key = _group_key(partition)
+        group = self._groups.get(key, {})
+        if partition.leadership is not None:
+            group[partition] = None
+            self._groups[key] = group
+        else:
+            group.pop(partition, None)
+            if not group:
+                self._groups.pop(key, None)
+
+    def reconsider(self, partition: Partition) -> None:
+        """Look at the partition now rather than with the next tick."""
+        self._due[_group_key(partition)] = None
+        self._stirred.set()
+
+    def unfit(self, partition: Partition) -> None:
+        """This node was elected and must not lead while another one could."""
+        self._unfit[partition] = None
+        self._stirred.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(self._tick_s):
+                    await self._stirred.wait()
+            except TimeoutError:
+                self._due = dict.fromkeys(self._groups)
+                self._copies.look_for_starts()
+            self._stirred.clear()
+            try:
+                await self.settle()
+            except StoreUnavailable as error:
+                # Nobody enters or leaves meanwhile, and what waits for that goes on waiting.
+                log.warning("in-sync sets cannot be changed", error=str(error))
+                await asyncio.sleep(self._tick_s)
+
+    async def settle(self) -> None:
+        """Change what is due, and find out what became of earlier proposals."""
+        due = [proposal for key in self._due if (proposal := self._plan(key)) is not None]
+        self._due = {}
+        wanted = [*(each for each in self._unsettled if each.is_open), *due]
+        unfit = [each for partition in self._unfit if (each := self._resignation(partition))]
+        if not wanted and not unfit:
+            self._unsettled = []
+            self._unfit = {}
+            return
+        # What may have happened must be kept in mind, whatever the store answers now.
+        self._unsettled = wanted
+        for proposal in due:
+            _announce(proposal)
+        entry = await self._store.get(CONTROLLER_EPOCH)
+        epoch = Compare(CONTROLLER_EPOCH, 0 if entry is None else entry.mod_revision)
+        for first in range(0, len(wanted), AT_ONCE_MAX):
+            batch = wanted[first : first + AT_ONCE_MAX]
+            await asyncio.gather(*(self._commit(proposal, epoch) for proposal in batch))
+        for proposal in unfit:
+            await self._store.transact(proposal.compares(epoch), proposal.operations())
+        self._unfit = {}
+
+    def _plan(self, key: GroupKey) -> Proposal | None:
+        members = [
+            (partition, leadership)
+            for partition in self._groups.get(key, ())
+            if (leadership := partition.leadership) is not None
+        ]
+        if not members or any(leadership.proposed is not None for _, leadership in members):
+            return None
+        sets = plan_in_sync(
+            [
+                Standing(leadership, partition.log.end_offset, partition.high_watermark)
+                for partition, leadership in members
+            ],
+            self._clock.monotonic_ms(),
+            self._copies.heard_ms,
+        )
+        changes = [
+            changed_in_sync(partition, leadership, in_sync)
+            for (partition, leadership), in_sync in zip(members, sets, strict=True)
+            if set(in_sync) != set(leadership.in_sync)
+        ]
+        return Proposal(changes) if changes else None
+
+    def _resignation(self, partition: Partition) -> Proposal | None:
+        change = resigned(partition, self._node)
+        return None if change is None else Proposal([change])
+
+    async def _commit(self, proposal: Proposal, epoch: Compare) -> None:
+        try:
+            result = await self._store.transact(proposal.compares(epoch), proposal.operations())
+            if not result.committed:
+                await self._withdraw_undone(proposal)
+        except StoreUnavailable as error:
+            log.warning("outcome of an in-sync change unknown", error=str(error))
+            return
+        # Else the catalog brings what is true, if it has not already.
+        self._unsettled.remove(proposal)
+        for change in proposal.changes if result.committed else ():
+            log.info(
+                "in-sync set changed",
+                topic=change.partition.topic.name,
+                partition=change.partition.index,
+                in_sync=change.state.in_sync,
+                was=change.entry.state.in_sync,
+            )
+
+    async def _withdraw_undone(self, proposal: Proposal) -> None:
+        """Only what is as it was: an earlier attempt, not answered, may have done it."""
+        for change in proposal.changes:
+            entry = await self._store.get(change.key)
+            is_undone = entry is not None and entry.mod_revision == change.entry.mod_revision
+            if is_undone and change.is_open:
+                assert change.leadership is not None
+                change.leadership.withdraw()
+                change.partition.recount()
+
+
+def _announce(proposal: Proposal) -> None:
+    for change in proposal.changes:
+        assert change.leadership is not None
+        change.leadership.propose(change.state.in_sync)
+
+
+def _group_key(partition: Partition) -> GroupKey:
+    topic = partition.topic
+    return (topic.beside or topic.id).bytes, partition.index

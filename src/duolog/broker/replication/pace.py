@@ -1,0 +1,12 @@
+"""How fast replicas that a reassignment brings in are filled, over all leaders."""
+
+
+class Pace:
+    def __init__(self, bytes_per_second: int) -> None:
+        self._bytes_per_second = bytes_per_second
+        self._free_at = 0.0
+
+    def free_at(self, copied_bytes: int, now: float) -> float:
+        """So much was copied; when more may be asked for, in the same clock's seconds."""
+        self._free_at = max(self._free_at, now) + copied_bytes / self._bytes_per_second
+        return self._free_at

@@ -1,0 +1,259 @@
+"""Serves followers: what they ask from tells what they have, and is answered with more.
+
+peer_api/handlers/fetch.py speaks to the follower; here is what it is told.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from duolog.broker.broker import Broker
+from duolog.broker.partition import Partition
+from duolog.broker.replication.copy_session import NEWS_WAIT_S, CopySession, Place
+from duolog.core.replica.truncation import Divergence, divergence
+from duolog.log.reader import LogSlice
+from duolog.model.errors import CorruptBatch, NotLeader, OffsetOutOfRange, StaleBrokerEpoch
+from duolog.ports.peers import Caller
+from duolog.wire.peer.copying import (
+    NO_SESSION,
+    CopyError,
+    CopyRequest,
+    CopyResult,
+    CopyWanted,
+)
+
+PARTITION_BYTES_MAX = 1 << 20
+"""Of one partition in one answer, so that one that is far behind does not hold up the others."""
+
+WAIT_MS_MAX = 30_000
+
+
+class Served(NamedTuple):
+    result: CopyResult
+    piece: LogSlice | None
+
+
+Told = tuple[Place, Served]
+
+
+class ServedCopies:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._clock = broker.clock
+        self._sessions: dict[int, CopySession] = {}
+        """One for each follower node: it has one loop that copies from here."""
+        self._last_number = 0
+        self._heard_ms: dict[int, int] = {}
+        self.reconsider: Callable[[Partition], None] = lambda partition: None
+        """Called when a follower has come as far as it must to be in sync, or fallen back."""
+
+    @property
+    def heard_ms(self) -> Mapping[int, int]:
+        """When each node last asked for anything, on the monotonic clock."""
+        return self._heard_ms
+
+    async def serve(self, caller: Caller, request: CopyRequest) -> tuple[int, list[Served]]:
+        """The session and what to send. Waits while there is nothing."""
+        self._check_epoch(caller)
+        session = self._session_of(caller, request)
+        if session is None:
+            return NO_SESSION, []
+        self._heard_ms[caller.node] = self._clock.monotonic_ms()
+        for key in request.forgotten:
+            session.forget(key)
+        for wanted in request.wanted:
+            self._note(session, wanted)
+        time = asyncio.get_running_loop().time
+        until = time() + min(max(0, request.wait_ms), WAIT_MS_MAX) / 1000
+        while True:
+            told, is_urgent = self._answer(session, request.bytes_max)
+            now = time()
+            if is_urgent or now >= until or self._sessions.get(caller.node) is not session:
+                return session.number, _tell(session, told)
+            if told:
+                if session.news_from is None:
+                    session.news_from = now
+                until = min(until, session.news_from + NEWS_WAIT_S)
+            await session.park(until)
+
+    def look_for_starts(self) -> None:
+        """Logs begin later when records expire or are deleted, which nobody announces."""
+        for session in self._sessions.values():
+            session.stir_moved_starts()
+
+    def close(self) -> None:
+        for session in self._sessions.values():
+            session.close()
+        self._sessions.clear()
+
+    def _check_epoch(self, caller: Caller) -> None:
+        live = self._broker.catalog.nodes.live.get(caller.node)
+        known = self._sessions.get(caller.node)
+        newest = max(
+            live.epoch if live is not None else -1, known.broker_epoch if known is not None else -1
+        )
+        if caller.epoch < newest:
+            raise StaleBrokerEpoch(
+                f"node {caller.node} has broker epoch {newest}, and asks with {caller.epoch}"
+            )
+
+    def _session_of(self, caller: Caller, request: CopyRequest) -> CopySession | None:
+        known = self._sessions.get(caller.node)
+        if request.session == NO_SESSION:
+            if known is not None:
+                known.close()
+            self._last_number += 1
+            known = CopySession(caller.node, caller.epoch, self._last_number)
+            self._sessions[caller.node] = known
+        elif (
+            known is None
+            or known.number != request.session
+            or known.broker_epoch != caller.epoch
+            or known.sequence + 1 != request.sequence
+        ):
+            return None
+        known.sequence = request.sequence
+        return known
+
+    def _note(self, session: CopySession, wanted: CopyWanted) -> None:
+        """Take in how far the follower has come."""
+        partition = self._broker.routes.get((wanted.topic_id, wanted.index))
+        session.name(wanted, partition)
+        if partition is None or _refused(partition, wanted) or _diverged(partition, wanted):
+            return
+        leadership = partition.leadership
+        if leadership is None:
+            return
+        end_offset = partition.log.end_offset
+        if wanted.offset > end_offset:
+            return
+        node = session.node
+        now_ms = self._clock.monotonic_ms()
+        if leadership.fetched(node, session.broker_epoch, wanted.offset, end_offset, now_ms):
+            partition.recount()
+            if node in leadership.in_sync:
+                is_due = leadership.has_fallen_back(node)
+            else:
+                is_due = node in leadership.ready(partition.high_watermark)
+            if is_due:
+                self.reconsider(partition)
+
+    def _answer(self, session: CopySession, bytes_max: int) -> tuple[list[Told], bool]:
+        """What the stirred partitions have to tell, and whether it should not wait."""
+        told: list[Told] = []
+        is_urgent = False
+        left = bytes_max
+        for place in tuple(session.stirred):
+            if left <= 0:
+                is_urgent = True
+                break
+            found = self._look(session, place, left)
+            if found is None:
+                del session.stirred[place]
+                continue
+            result = found.result
+            told.append((place, found))
+            left -= result.length
+            is_urgent |= (
+                result.length > 0
+                or result.error != CopyError.NONE
+                or result.diverging_end >= 0
+                or result.next_offset > place.wanted.offset
+            )
+        return told, is_urgent
+
+    def _look(self, session: CopySession, place: Place, left: int) -> Served | None:
+        wanted, partition = place.wanted, place.partition
+        if partition is None:
+            return Served(_failed(wanted, self._absent(wanted)), None)
+        error = _refused(partition, wanted)
+        if error:
+            return Served(_failed(wanted, error), None)
+        if partition.leadership is None or not partition.leadership.knows(session.node):
+            # Perhaps not yet: the follower has heard earlier than the leader, and asks again.
+            return Served(_failed(wanted, CopyError.NOT_A_REPLICA), None)
+        diverged = _diverged(partition, wanted)
+        if diverged is not None:
+            return Served(_result(partition, wanted, diverging=diverged), None)
+        error, piece = CopyError.NONE, None
+        next_offset = wanted.offset
+        if wanted.has_room:
+            error, piece = _read(partition, wanted.offset, min(left, PARTITION_BYTES_MAX))
+            if piece is not None:
+                next_offset = piece.next_offset
+            elif not error:
+                # Nothing is left between there and the end, if that is not the same.
+                next_offset = partition.log.end_offset
+        has_news = (
+            partition.high_watermark != place.told_watermark
+            or partition.log.start_offset != place.told_start_offset
+        )
+        if piece is None and not error and next_offset == wanted.offset and not has_news:
+            return None
+        length = 0 if piece is None else piece.length
+        result = _result(partition, wanted, error=error, next_offset=next_offset, length=length)
+        return Served(result, piece)
+
+    def _absent(self, wanted: CopyWanted) -> CopyError:
+        refusal = self._broker.unknown(wanted.topic_id, wanted.index)
+        return CopyError.NOT_LEADER if isinstance(refusal, NotLeader) else CopyError.UNKNOWN_TOPIC
+
+
+def _tell(session: CopySession, told: list[Told]) -> list[Served]:
+    session.news_from = None
+    for place, served in told:
+        session.stirred.pop(place, None)
+        place.told_watermark = served.result.high_watermark
+        place.told_start_offset = served.result.start_offset
+    return [served for _, served in told]
+
+
+def _refused(partition: Partition, wanted: CopyWanted) -> CopyError:
+    if wanted.leader_epoch < partition.leader_epoch:
+        return CopyError.FENCED_EPOCH
+    if wanted.leader_epoch > partition.leader_epoch:
+        return CopyError.UNKNOWN_EPOCH
+    is_served = partition.is_leader and not partition.is_fenced
+    return CopyError.NONE if is_served else CopyError.NOT_LEADER
+
+
+def _diverged(partition: Partition, wanted: CopyWanted) -> Divergence | None:
+    log = partition.log
+    return divergence(log.epochs, log.end_offset, wanted.last_epoch, wanted.offset)
+
+
+def _read(partition: Partition, offset: int, bytes_max: int) -> tuple[CopyError, LogSlice | None]:
+    """From the whole log: what a follower copies need not be committed, nor durable here."""
+    log = partition.log
+    try:
+        return CopyError.NONE, log.read(offset, bytes_max, log.end_offset)
+    except OffsetOutOfRange:
+        return CopyError.OUT_OF_RANGE, None
+    except (CorruptBatch, OSError):
+        return CopyError.UNREADABLE, None
+
+
+def _failed(wanted: CopyWanted, error: CopyError) -> CopyResult:
+    return CopyResult(wanted.topic_id, wanted.index, error, -1, -1, -1, wanted.offset, 0)
+
+
+def _result(
+    partition: Partition,
+    wanted: CopyWanted,
+    *,
+    error: CopyError = CopyError.NONE,
+    next_offset: int | None = None,
+    length: int = 0,
+    diverging: Divergence | None = None,
+) -> CopyResult:
+    return CopyResult(
+        wanted.topic_id,
+        wanted.index,
+        error,
+        partition.high_watermark,
+        partition.log.start_offset,
+        partition.log.end_offset,
+        wanted.offset if next_offset is None else next_offset,
+        length,
+        *(diverging or ()),
+    )

@@ -1,0 +1,79 @@
+"""What `duolog cluster` asks of a running cluster."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from duolog.cli.failures import ExitCode, Failure
+from duolog.cli.output import Format, counted, print_rows, tell
+from duolog.client.cluster_operator import ClusterDetails, ClusterOperator
+from duolog.config.address import Address
+
+_COLUMNS = (
+    "id",
+    "alive",
+    "controller",
+    "draining",
+    "roles",
+    "leads",
+    "copies",
+    "kafka",
+    "sqs",
+)
+
+
+async def status(admin: Address, output: Format) -> None:
+    async with ClusterOperator(admin) as operator:
+        told = await operator.described()
+    rows = [msgspec.to_builtins(node) for node in told.nodes]
+    print_rows(rows, output, _COLUMNS)
+    if (problem := _problem(told)) is not None:
+        raise Failure(problem, ExitCode.UNHEALTHY)
+    tell(f"{counted(told.partitions.total, 'partition')}, all led and in sync")
+
+
+def _problem(told: ClusterDetails) -> str | None:
+    partitions = told.partitions
+    if told.controller is None:
+        return "No node is the controller. Check that etcd and a node with that role run."
+    if partitions.leaderless:
+        return (
+            f"{counted(partitions.leaderless, 'partition')} of {partitions.total} cannot be used:"
+            " nobody leads. Start the nodes that are not alive; `duolog cluster events` says why."
+        )
+    if partitions.under_replicated:
+        return (
+            f"{counted(partitions.under_replicated, 'partition')} of {partitions.total} lack a"
+            " copy that is in sync. Start the nodes that are not alive, or wait for the copies."
+        )
+    return None
+
+
+async def events(admin: Address, limit: int, output: Format) -> None:
+    async with ClusterOperator(admin) as operator:
+        told = await operator.events(limit)
+    rows = [
+        {
+            "time": datetime.fromtimestamp(event.time_ms / 1000, UTC).isoformat(
+                " ", "milliseconds"
+            ),
+            **msgspec.to_builtins(event),
+        }
+        for event in told
+    ]
+    print_rows(rows, output, ("time", "kind", "subject", "text"))
+
+
+async def drain(admin: Address, node: int, output: Format, *, undo: bool) -> None:
+    async with ClusterOperator(admin) as operator:
+        told = await operator.drain(node, draining=not undo)
+    print_rows([msgspec.to_builtins(told)], output, ("node", "draining"))
+    tell(
+        f"node {node} takes part again"
+        if undo
+        else f"node {node} gives up what it leads; `duolog cluster status` shows when it has"
+    )
+
+
+def _time(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(" ", "milliseconds")

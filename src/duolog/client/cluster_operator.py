@@ -1,0 +1,73 @@
+"""The admin API, as far as it is about the cluster."""
+
+import msgspec
+
+from duolog.client.operator import AdminClient
+
+
+class NodeSummary(msgspec.Struct):
+    id: int
+    alive: bool
+    controller: bool
+    draining: bool
+    rack: str
+    host: str
+    roles: list[str]
+    kafka: str
+    sqs: str
+    admin: str
+    peer: str
+    leads: int
+    """Partitions that it leads."""
+    copies: int
+    """Partitions of which it holds a copy."""
+
+
+class PartitionSummary(msgspec.Struct):
+    total: int
+    leaderless: int
+    under_replicated: int
+
+
+class ClusterDetails(msgspec.Struct):
+    cluster_id: str
+    controller: int | None
+    controller_epoch: int
+    nodes: list[NodeSummary]
+    partitions: PartitionSummary
+
+
+class ClusterEvent(msgspec.Struct):
+    time_ms: int
+    kind: str
+    subject: str
+    text: str
+
+
+class _Events(msgspec.Struct):
+    events: list[ClusterEvent]
+
+
+class Drained(msgspec.Struct):
+    node: int
+    draining: bool
+
+
+class ClusterOperator(AdminClient):
+    async def described(self) -> ClusterDetails:
+        told: ClusterDetails = await self.ask("GET", "/cluster", ClusterDetails, "the cluster")
+        return told
+
+    async def events(self, limit: int) -> list[ClusterEvent]:
+        """Newest first."""
+        told: _Events = await self.ask(
+            "GET", f"/cluster/events?limit={limit}", _Events, "the events"
+        )
+        return told.events
+
+    async def drain(self, node: int, *, draining: bool) -> Drained:
+        body = msgspec.json.encode({"draining": draining})
+        told: Drained = await self.ask(
+            "POST", f"/cluster/nodes/{node}/drain", Drained, f"node {node}", body
+        )
+        return told

@@ -1,0 +1,79 @@
+"""Requests to the other nodes of the cluster, over one connection for each node and lane."""
+
+import asyncio
+from collections.abc import Callable
+
+from duolog.client.peer_connection import LinkBounds
+from duolog.client.peer_link import Address, PeerLink
+from duolog.ports.network import Network
+from duolog.ports.peers import REQUESTS_LANE
+from duolog.wire.peer.hello import Hello
+
+__all__ = ["LinkBounds", "PeerLinks"]
+
+
+class PeerLinks:
+    """Implements ports.Peers."""
+
+    def __init__(
+        self,
+        network: Network,
+        address_of: Callable[[int], Address | None],
+        hello: Callable[[], Hello],
+        *,
+        cluster: str | None = None,
+        bounds: LinkBounds | None = None,
+    ) -> None:
+        """`address_of` is asked before each attempt to connect; None: the node is not there.
+
+        With the cluster's name, every node must show a certificate of it (see adapters/tls.py).
+        """
+        self._network = network
+        self._address_of = address_of
+        self._hello = hello
+        self._cluster = cluster
+        self._bounds = bounds or LinkBounds()
+        self._links: dict[tuple[int, str], PeerLink] = {}
+        self._is_closed = False
+
+    async def call(
+        self,
+        node: int,
+        kind: int,
+        body: bytes,
+        *,
+        timeout_ms: int,
+        lane: str = REQUESTS_LANE,
+    ) -> memoryview:
+        link = self._links.get((node, lane))
+        if link is None:
+            link = self._new_link(node, lane)
+        return await link.call(kind, body, timeout_ms)
+
+    def expect(self, node: int) -> None:
+        """The node has just registered: do not wait before trying to reach it again."""
+        for (each, _), link in self._links.items():
+            if each == node:
+                link.expect()
+
+    def forget(self, node: int) -> None:
+        """The node is gone: give up its connections and what waits for them."""
+        for key in [key for key in self._links if key[0] == node]:
+            self._links.pop(key).close()
+
+    async def close(self) -> None:
+        self._is_closed = True
+        for link in self._links.values():
+            link.close()
+        # What was waiting for an answer learns of it before the caller goes on to shut down.
+        await asyncio.sleep(0)
+
+    def _new_link(self, node: int, lane: str) -> PeerLink:
+        link = PeerLink(
+            node, self._network, self._address_of, self._hello, self._bounds, self._cluster
+        )
+        if self._is_closed:
+            link.close()
+        else:
+            self._links[node, lane] = link
+        return link

@@ -1,0 +1,1 @@
+"""What the controller decides: elections, placement, moves, scaling. Pure."""

@@ -1,0 +1,67 @@
+"""How far each node can be trusted with what it held before. Pure."""
+
+from enum import Enum, auto
+
+from duolog.core.controller.image import ClusterImage, Member
+from duolog.model.cluster import LiveNode
+
+
+class Standing(Enum):
+    STEADY = auto()
+    """Alive without a break since the controller last judged it."""
+    RETURNED = auto()
+    """Registered anew, with the data directory that it had."""
+    EMPTIED = auto()
+    """Registered anew, with another data directory: nothing that it held is there."""
+    GONE = auto()
+
+
+class Census:
+    def __init__(self, image: ClusterImage) -> None:
+        self.live = image.live
+        self._standings: dict[int, Standing] = {}
+        for node, live in image.live.items():
+            record = image.records.get(node)
+            if record is None or record.directory == live.registration.directory:
+                is_steady = record is not None and record.epoch == live.epoch
+                self._standings[node] = Standing.STEADY if is_steady else Standing.RETURNED
+            else:
+                self._standings[node] = Standing.EMPTIED
+
+    @property
+    def unjudged(self) -> list[LiveNode]:
+        """Those whose present registration has not been taken in, by node."""
+        return [
+            self.live[node]
+            for node in sorted(self.live)
+            if self._standings[node] is not Standing.STEADY
+        ]
+
+    def standing(self, member: Member, node: int) -> Standing:
+        """With regard to one partition: whoever was elected under its present epoch leads a
+        log that began, or was found good, after it registered."""
+        live = self.live.get(node)
+        if live is None:
+            return Standing.GONE
+        state = member.state
+        if state.leader == node and state.broker_epoch == live.epoch:
+            return Standing.STEADY
+        return self._standings[node]
+
+    def may_have_lost(self, member: Member, node: int) -> bool:
+        """Whether records that the node had reported may not be on its disk any more."""
+        standing = self.standing(member, node)
+        if standing is Standing.RETURNED:
+            was_clean = self.live[node].registration.stopped_cleanly
+            return not member.topic.is_fsync and not was_clean
+        return standing is Standing.EMPTIED
+
+    def is_steady(self, member: Member, node: int) -> bool:
+        return self.standing(member, node) is Standing.STEADY
+
+    def is_always_steady(self, node: int) -> bool:
+        """With regard to every partition."""
+        return self._standings.get(node) is Standing.STEADY
+
+    def is_draining(self, node: int) -> bool:
+        return node in self.live and self.live[node].draining

@@ -1,0 +1,177 @@
+"""Decides who leads a partition and who is in sync, after nodes came or went. Pure.
+
+A group of companions is decided as one. The rules, in the order in which they are tried:
+
+1. A leader stays as long as it is alive under the epoch that it was elected under.
+2. Else the first replica leads that is alive and in sync, one that is not draining preferred.
+3. Else one that came back and was in sync: with the others gone it has all there is.
+4. Else an eligible one: nothing was acknowledged since it was in sync.
+5. Else, only where the topic allows it, any replica; what it lacks is lost.
+6. Else nobody, until one of those that were in sync last comes back.
+
+Whoever is not alive, or has registered anew, leaves the in-sync set as long as somebody stays
+in it. The controller never puts anybody in: a leader does, once it has seen it catch up.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from duolog.core.controller.census import Census, Standing
+from duolog.core.controller.image import Group, Member
+from duolog.model.partition_state import NO_LEADER, PartitionState
+
+
+class Choice(NamedTuple):
+    leader: int
+    is_unclean: bool = False
+
+
+def settle(group: Group, census: Census) -> tuple[PartitionState, ...]:
+    """The states that the group's members should have, in order."""
+    if len(group) > 1 and not _shared_replicas(group):
+        # Of companions that are not yet on the same nodes each must at least be led, or the
+        # reassignment that brings them together could never copy anything.
+        return tuple(state for member in group for state in settle((member,), census))
+    choice = _choose(group, census)
+    return tuple(_settled(member, choice, census) for member in group)
+
+
+def still_leads(member: Member, node: int, census: Census) -> bool:
+    """Whether it is alive under the epoch that it was elected under."""
+    live = census.live.get(node)
+    state = member.state
+    return live is not None and state.leader == node and state.broker_epoch == live.epoch
+
+
+def sync_replicas(state: PartitionState) -> tuple[int, ...]:
+    """Those that may be in sync and lead, in order of preference."""
+    return tuple(node for node in state.replicas if node not in state.asynchronous)
+
+
+def elected(state: PartitionState, leader: int, broker_epoch: int) -> PartitionState:
+    """The state after an election, whose in-sync set is still the old one."""
+    return msgspec.structs.replace(
+        state,
+        leader=leader,
+        leader_epoch=state.leader_epoch + 1,
+        broker_epoch=broker_epoch,
+    )
+
+
+def _shared_replicas(group: Group) -> list[int]:
+    first, *others = (sync_replicas(member.state) for member in group)
+    return [node for node in first if all(node in other for other in others)]
+
+
+def _choose(group: Group, census: Census) -> Choice:
+    current = group[0].state.leader
+    if all(still_leads(member, current, census) for member in group):
+        return Choice(current)
+    # Where companions disagree, the one that leads the messages is the least change.
+    order = _shared_replicas(group)
+    if current in order:
+        order.remove(current)
+        order.insert(0, current)
+    for fits in (_leads_at_once, _led_last, _is_eligible):
+        leader = _first(order, group, census, fits)
+        if leader is not None:
+            return Choice(leader)
+    if group[0].topic.is_unclean_allowed:
+        for fits in (_has_its_disk, _is_alive):
+            leader = _first(order, group, census, fits)
+            if leader is not None:
+                return Choice(leader, is_unclean=True)
+    return Choice(NO_LEADER)
+
+
+Fits = Callable[[Member, int, Census], bool]
+
+
+def _first(order: Sequence[int], group: Group, census: Census, fits: Fits) -> int | None:
+    fitting = [node for node in order if all(fits(member, node, census) for member in group)]
+    for node in fitting:
+        if not census.is_draining(node):
+            return node
+    return fitting[0] if fitting else None
+
+
+def _leads_at_once(member: Member, node: int, census: Census) -> bool:
+    return node in member.state.in_sync and census.is_steady(member, node)
+
+
+def _led_last(member: Member, node: int, census: Census) -> bool:
+    return node in census.live and node in _last_in_sync(member, census)
+
+
+def _is_eligible(member: Member, node: int, census: Census) -> bool:
+    if _led_last(member, node, census):
+        return True
+    # A set that is large enough acknowledges without those that are eligible, even when it
+    # has become so by a change of min.insync.replicas alone.
+    return (
+        node in census.live
+        and node in member.state.eligible
+        and len(member.state.in_sync) < _least_in_sync(member)
+        and not census.may_have_lost(member, node)
+    )
+
+
+def _has_its_disk(member: Member, node: int, census: Census) -> bool:
+    return census.standing(member, node) in (Standing.STEADY, Standing.RETURNED)
+
+
+def _is_alive(member: Member, node: int, census: Census) -> bool:
+    return node in census.live
+
+
+def _last_in_sync(member: Member, census: Census) -> tuple[int, ...]:
+    """The in-sync set without those that may have lost what they had, unless all have that
+    came back with their disks: then there is nothing better to be had."""
+    in_sync = member.state.in_sync
+    trusted = tuple(node for node in in_sync if not census.may_have_lost(member, node))
+    if trusted:
+        return trusted
+    return tuple(node for node in in_sync if census.standing(member, node) is not Standing.EMPTIED)
+
+
+def _least_in_sync(member: Member) -> int:
+    return min(member.topic.min_in_sync, len(sync_replicas(member.state)))
+
+
+def _settled(member: Member, choice: Choice, census: Census) -> PartitionState:
+    state = member.state
+    leader = choice.leader
+    if choice.is_unclean:
+        in_sync: tuple[int, ...] = (leader,)
+        eligible: tuple[int, ...] = ()
+    else:
+        in_sync = _kept_in_sync(member, leader, census)
+        eligible = _kept_eligible(member, in_sync, census)
+    if in_sync != state.in_sync or eligible != state.eligible:
+        state = msgspec.structs.replace(state, in_sync=in_sync, eligible=eligible)
+    if leader == NO_LEADER:
+        return state if state.leader == NO_LEADER else elected(state, NO_LEADER, 0)
+    if still_leads(member, leader, census):
+        return state
+    return elected(state, leader, census.live[leader].epoch)
+
+
+def _kept_in_sync(member: Member, leader: int, census: Census) -> tuple[int, ...]:
+    in_sync = member.state.in_sync
+    kept = tuple(node for node in in_sync if node == leader or census.is_steady(member, node))
+    if leader == NO_LEADER:
+        return kept or _last_in_sync(member, census)
+    return kept if leader in kept else (*kept, leader)
+
+
+def _kept_eligible(member: Member, in_sync: tuple[int, ...], census: Census) -> tuple[int, ...]:
+    """Those that left the in-sync set, and those that did so before, as long as the set that
+    stays is too small to acknowledge anything."""
+    if len(in_sync) >= _least_in_sync(member):
+        return ()
+    were_in = dict.fromkeys((*member.state.eligible, *member.state.in_sync))
+    return tuple(
+        node for node in were_in if node not in in_sync and not census.may_have_lost(member, node)
+    )

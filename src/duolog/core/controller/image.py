@@ -1,0 +1,102 @@
+"""The cluster as the controller sees it when it decides. Pure data."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from duolog.model.cluster import LiveNode, NodeRecord
+from duolog.model.load import LoadReport
+from duolog.model.partition_state import PartitionEntry, PartitionState
+
+TopicKind = Literal["topic", "standard queue", "fifo queue"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionId:
+    topic_id: uuid.UUID
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicImage:
+    id: uuid.UUID
+    name: str
+    partitions: int
+    min_in_sync: int = 1
+    is_fsync: bool = True
+    """Whether what a replica has reported is on its disk, so that no crash takes it back."""
+    is_unclean_allowed: bool = False
+    kind: TopicKind = "topic"
+    autoscale_partitions_max: int = 0
+    """Up to how many partitions it grows by itself; 0 is not at all."""
+
+
+class Member(NamedTuple):
+    """One partition of a group."""
+
+    id: PartitionId
+    topic: TopicImage
+    entry: PartitionEntry
+
+    @property
+    def state(self) -> PartitionState:
+        return self.entry.state
+
+    @property
+    def text(self) -> str:
+        return f"{self.topic.name}-{self.id.index}"
+
+
+Group = tuple[Member, ...]
+"""A partition and its companions, which have the same replicas and the same leader. The first
+is the partition that holds the messages."""
+
+
+@dataclass(frozen=True)
+class ClusterImage:
+    live: Mapping[int, LiveNode] = field(default_factory=dict)
+    records: Mapping[int, NodeRecord] = field(default_factory=dict)
+    topics: Mapping[uuid.UUID, TopicImage] = field(default_factory=dict)
+    entries: Mapping[PartitionId, PartitionEntry] = field(default_factory=dict)
+    data_of: Mapping[uuid.UUID, uuid.UUID] = field(default_factory=dict)
+    """By the topic of a queue's journal: the topic of its messages."""
+    loads: Mapping[int, LoadReport] = field(default_factory=dict)
+
+    @property
+    def brokers(self) -> list[LiveNode]:
+        """Those that can hold partitions, by node."""
+        return [
+            self.live[node]
+            for node in sorted(self.live)
+            if "broker" in self.live[node].registration.roles
+        ]
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """All of them, in an order that depends on nothing but the catalog."""
+        return tuple(self._grouped())
+
+    def _grouped(self) -> Iterator[Group]:
+        journals: dict[uuid.UUID, list[TopicImage]] = {}
+        for journal_id, data_id in self.data_of.items():
+            if journal_id in self.topics and data_id in self.topics:
+                journals.setdefault(data_id, []).append(self.topics[journal_id])
+        followed = {journal.id for those in journals.values() for journal in those}
+        for topic in sorted(self.topics.values(), key=lambda topic: topic.name):
+            if topic.id in followed:
+                continue
+            beside = sorted(journals.get(topic.id, ()), key=lambda journal: journal.name)
+            for index in range(max(each.partitions for each in (topic, *beside))):
+                if group := self._group((topic, *beside), index):
+                    yield group
+
+    def _group(self, topics: tuple[TopicImage, ...], index: int) -> Group:
+        members = []
+        for topic in topics:
+            partition = PartitionId(topic.id, index)
+            entry = self.entries.get(partition)
+            if entry is not None and index < topic.partitions:
+                members.append(Member(partition, topic, entry))
+        return tuple(members)

@@ -1,0 +1,46 @@
+"""Moves of a group's leader between replicas that are in sync. Pure."""
+
+from collections.abc import Sequence
+
+from duolog.core.controller.census import Census
+from duolog.core.controller.changes import Decision, difference
+from duolog.core.controller.elections import elected, sync_replicas
+from duolog.core.controller.events import Event
+from duolog.core.controller.image import Group
+from duolog.model.partition_state import NO_LEADER
+
+
+def can_lead(group: Group, node: int, census: Census) -> bool:
+    """Whether the leader can move there without anybody missing anything."""
+    return all(
+        node in member.state.in_sync
+        and node in sync_replicas(member.state)
+        and census.is_steady(member, node)
+        for member in group
+    )
+
+
+def is_led(group: Group) -> bool:
+    return all(member.state.leader != NO_LEADER for member in group)
+
+
+def is_moving(group: Group) -> bool:
+    """Whether a reassignment is under way."""
+    return any(member.state.adding or member.state.removing for member in group)
+
+
+def move_leader(group: Group, node: int, census: Census, *events: Event) -> Decision:
+    live = census.live[node]
+    states = [
+        member.state if member.state.leader == node else elected(member.state, node, live.epoch)
+        for member in group
+    ]
+    return Decision(difference(group, states), (live,), events)
+
+
+def first_fit(group: Group, nodes: Sequence[int], census: Census) -> int | None:
+    """The first of the nodes that can lead and is not being emptied."""
+    for node in nodes:
+        if can_lead(group, node, census) and not census.is_draining(node):
+            return node
+    return None

@@ -1,0 +1,111 @@
+"""What must be decided at once because nodes came or went, with the reasons. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from duolog.core.controller.census import Census, Standing
+from duolog.core.controller.changes import Change, Decision, difference
+from duolog.core.controller.elections import settle, still_leads
+from duolog.core.controller.events import Event
+from duolog.core.controller.image import ClusterImage, Group, Member
+from duolog.model.cluster import LiveNode, NodeRecord
+from duolog.model.partition_state import NO_LEADER, PartitionState
+
+
+def settlement(image: ClusterImage, now_ms: int) -> list[Decision]:
+    """Everything that is not as the rules of elections want it."""
+    census = Census(image)
+    unsettled = [group for group in image.groups if not _is_settled(group, census)]
+    decisions = (_decide(group, census, now_ms) for group in unsettled)
+    return [decision for decision in decisions if decision is not None]
+
+
+def admissions(image: ClusterImage) -> list[NodeRecord]:
+    """What to remember of the nodes that have registered anew, once the settlement is done:
+    until then nobody may take them for what they were."""
+    records = []
+    for live in Census(image).unjudged:
+        known = image.records.get(live.id) or NodeRecord(live.id, "")
+        directory = live.registration.directory
+        records.append(msgspec.structs.replace(known, directory=directory, epoch=live.epoch))
+    return records
+
+
+def _is_settled(group: Group, census: Census) -> bool:
+    """Whether it is plain that nothing is to be done, as for nearly all groups."""
+    leader = group[0].state.leader
+    return all(
+        still_leads(member, leader, census)
+        and not member.state.eligible
+        and all(node == leader or census.is_always_steady(node) for node in member.state.in_sync)
+        for member in group
+    )
+
+
+def _decide(group: Group, census: Census, now_ms: int) -> Decision | None:
+    states = settle(group, census)
+    changes = difference(group, states)
+    if not changes:
+        return None
+    changed = {change.partition: change for change in changes}
+    events = tuple(
+        event
+        for member in group
+        if member.id in changed
+        for event in _events(member, changed[member.id].state, census, now_ms)
+    )
+    return Decision(changes, _leaders(changes, census), events)
+
+
+def _leaders(changes: tuple[Change, ...], census: Census) -> tuple[LiveNode, ...]:
+    leaders = dict.fromkeys(change.state.leader for change in changes)
+    return tuple(census.live[node] for node in leaders if node != NO_LEADER)
+
+
+def _events(member: Member, state: PartitionState, census: Census, now_ms: int) -> Iterator[Event]:
+    old = member.state
+    if state.leader_epoch != old.leader_epoch:
+        if state.leader == NO_LEADER:
+            yield Event(now_ms, "leader lost", member.text, _why_nobody(state))
+        elif state.leader in old.in_sync or state.leader in old.eligible:
+            yield Event(now_ms, "leader elected", member.text, _why_elected(old, state))
+        else:
+            yield Event(now_ms, "leader elected uncleanly", member.text, _why_unclean(state))
+    left = [node for node in old.in_sync if node not in state.in_sync]
+    emptied = [node for node in left if census.standing(member, node) is Standing.EMPTIED]
+    if emptied and not state.in_sync and not state.eligible:
+        yield Event(
+            now_ms,
+            "data lost",
+            member.text,
+            f"The last copy that had everything was on {_nodes(emptied)}, whose data directory"
+            " is another one now. Start the node with its old directory, or allow"
+            " unclean.leader.election.enable for the topic to go on with what others have.",
+        )
+
+
+def _why_elected(old: PartitionState, state: PartitionState) -> str:
+    was = "nobody" if old.leader == NO_LEADER else f"node {old.leader}"
+    return (
+        f"Node {state.leader} leads in epoch {state.leader_epoch} after {was};"
+        f" in sync: {_nodes(state.in_sync)}."
+    )
+
+
+def _why_unclean(state: PartitionState) -> str:
+    return (
+        f"Node {state.leader} leads in epoch {state.leader_epoch} though it was not in sync, as"
+        " the topic allows: what it had not copied is lost."
+    )
+
+
+def _why_nobody(state: PartitionState) -> str:
+    if not state.in_sync and not state.eligible:
+        return "Nobody can lead: no replica is known to have everything."
+    waited_for = dict.fromkeys((*state.in_sync, *state.eligible))
+    return f"Nobody can lead before one of these is back: {_nodes(tuple(waited_for))}."
+
+
+def _nodes(nodes: Sequence[int]) -> str:
+    return "node " + ", ".join(map(str, nodes)) if nodes else "none"

@@ -1,0 +1,1 @@
+"""Whether this node may still count as alive. Pure."""

@@ -1,0 +1,44 @@
+"""The batches in which a queue appends messages. Pure: no clock, no IO."""
+
+from collections.abc import Iterator, Sequence
+
+from duolog.core.queues.plain_batch import RECORDS_MAX, build_plain_batch
+from duolog.records.builder import RECORD_OVERHEAD_BYTES, build_batch, encoded_size
+from duolog.records.record import Record
+
+_PLAIN = {bytes}
+
+
+def build_messages(records: Sequence[Record | bytes], now_ms: int) -> bytearray:
+    """One batch. Bytes are a record that has this value and nothing else."""
+    if len(records) <= RECORDS_MAX and set(map(type, records)) == _PLAIN:
+        return build_plain_batch(records, now_ms)  # type: ignore[arg-type]
+    return build_batch(
+        [Record(None, each, (), now_ms) if isinstance(each, bytes) else each for each in records]
+    )
+
+
+def cut_into_batches(
+    records: Sequence[Record | bytes], bytes_max: int
+) -> Iterator[tuple[int, int]]:
+    """Where each batch begins and ends; none has more bytes, unless a single message does."""
+    if set(map(type, records)) == _PLAIN:
+        # Nearly always all of them fit, which is seen without going through them.
+        size = RECORD_OVERHEAD_BYTES * len(records) + sum(map(len, records))
+        if size <= bytes_max:
+            yield 0, len(records)
+            return
+    first = size = 0
+    for place, record in enumerate(records):
+        size += _encoded_size(record)
+        if size > bytes_max and place > first:
+            yield first, place
+            first, size = place, _encoded_size(record)
+    if first < len(records):
+        yield first, len(records)
+
+
+def _encoded_size(record: Record | bytes) -> int:
+    if isinstance(record, bytes):
+        return RECORD_OVERHEAD_BYTES + len(record)
+    return encoded_size(record)

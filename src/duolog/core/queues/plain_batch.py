@@ -1,0 +1,126 @@
+"""Batches whose records have a value and nothing else, as most messages of queues have.
+
+What the batch says of such a record besides its value depends on its length and its place
+alone, so it is worked out once for many: a third of the time that any batch takes. Equal to
+records/builder.py and records/iterator.py, as tests/unit/core/queues proves.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from duolog.model.errors import CorruptBatch
+from duolog.records.checksum import seal
+from duolog.records.compression import NONE
+from duolog.records.header import (
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_PREFIX_BYTES,
+    LOG_APPEND_TIME_BIT,
+    MAGIC,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    BatchHeader,
+)
+from duolog.records.varint import encode_varint, read_varint
+
+LENGTHS_REMEMBERED_MAX = 4_096
+
+_DELTAS = tuple(encode_varint(delta) for delta in range(1_024))
+"""Offsets in a batch. One with more records goes the usual way."""
+RECORDS_MAX = len(_DELTAS)
+
+_BEFORE_DELTA = b"\0\0"
+"""No attributes, and the timestamp of the batch."""
+_NO_KEY = encode_varint(-1)
+_NO_HEADERS = b"\0"
+
+
+def build_plain_batch(values: Sequence[bytes], timestamp: int) -> bytearray:
+    """A sealed batch of up to RECORDS_MAX records that have these values."""
+    parts: list[bytes] = []
+    for delta, value in zip(_DELTAS, values, strict=False):
+        before, behind = _frame(len(value), len(delta))
+        parts += (before, delta, behind, value, _NO_HEADERS)
+    batch = bytearray(HEADER_BYTES)
+    batch += b"".join(parts)
+    count = len(values)
+    assert 0 < count <= RECORDS_MAX
+    HEADER.pack_into(
+        batch,
+        0,
+        0,
+        len(batch) - LENGTH_PREFIX_BYTES,
+        -1,
+        MAGIC,
+        0,
+        NONE,
+        count - 1,
+        timestamp,
+        timestamp,
+        NO_PRODUCER_ID,
+        -1,
+        NO_SEQUENCE,
+        count,
+    )
+    seal(batch)
+    return batch
+
+
+def plain_values(header: BatchHeader, batch: memoryview) -> list[bytes] | None:
+    """The values of a batch as `build_plain_batch` makes them; None if it is another.
+
+    The offsets of its records follow one another, and their timestamp is the batch's.
+    """
+    count = header.record_count
+    if header.attributes & ~LOG_APPEND_TIME_BIT != NONE or not 0 < count <= RECORDS_MAX:
+        return None
+    if header.last_offset_delta != count - 1:
+        return None
+    try:
+        return _values(bytes(batch[HEADER_BYTES:]), count)
+    except CorruptBatch:
+        return None
+
+
+def _values(body: bytes, count: int) -> list[bytes] | None:
+    size = len(body)
+    values = []
+    end = record_bytes = length_bytes = delta_bytes = 0
+    before = behind = b""
+    for delta in _DELTAS[:count]:
+        start = end
+        # Most messages of a batch are as long as the one before.
+        if len(delta) != delta_bytes or not body.startswith(before, start):
+            record_bytes, at = read_varint(body, start)
+            delta_bytes = len(delta)
+            frame = _frame_within(record_bytes, delta_bytes)
+            if frame is None:
+                return None
+            before, behind = frame
+            length_bytes = at - start
+        end = start + length_bytes + record_bytes
+        # All of a record but its value is compared, so nothing of it is left to be checked.
+        expected = before + delta + behind
+        if end > size or body[end - 1] or not body.startswith(expected, start):
+            return None
+        values.append(body[start + len(expected) : end - 1])
+    return values if end == size else None
+
+
+@lru_cache(LENGTHS_REMEMBERED_MAX)
+def _frame(value_bytes: int, delta_bytes: int) -> tuple[bytes, bytes]:
+    """What precedes the offset of a record, and what is between that and the value."""
+    behind = _NO_KEY + encode_varint(value_bytes)
+    length = len(_BEFORE_DELTA) + delta_bytes + len(behind) + value_bytes + len(_NO_HEADERS)
+    return encode_varint(length) + _BEFORE_DELTA, behind
+
+
+@lru_cache(LENGTHS_REMEMBERED_MAX)
+def _frame_within(record_bytes: int, delta_bytes: int) -> tuple[bytes, bytes] | None:
+    """The same of a record of this length, if there is one."""
+    rest = record_bytes - len(_BEFORE_DELTA) - delta_bytes - len(_NO_KEY) - len(_NO_HEADERS)
+    for width in range(1, 6):
+        value_bytes = rest - width
+        if value_bytes >= 0 and len(encode_varint(value_bytes)) == width:
+            return _frame(value_bytes, delta_bytes)
+    return None

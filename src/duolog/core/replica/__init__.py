@@ -1,0 +1,1 @@
+"""Replication, decided: who is in sync, what is committed, where two logs part."""

@@ -1,0 +1,95 @@
+"""The growing end of a follower's log: batches that a leader has given their place already.
+
+Log derives from it. Unlike a leader's, a copy may have gaps where its leader's log has them,
+because records were compacted or thinned there.
+"""
+
+from collections.abc import Sequence
+
+from duolog.config.topic import TopicConfig
+from duolog.log.appender import Appender
+from duolog.log.epochs import EpochHistory, write_epochs
+from duolog.log.recovery import Recovered
+from duolog.ports.disk import Disk
+from duolog.records.header import BatchHeader
+
+
+class Receiver(Appender):
+    __slots__ = ("_has_epochs_file", "epochs")
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        config: TopicConfig,
+        recovered: Recovered,
+        *,
+        recovery_point: int,
+    ) -> None:
+        super().__init__(disk, path, config, recovered, recovery_point=recovery_point)
+        self.epochs: EpochHistory = recovered.epochs
+        self._has_epochs_file = recovered.has_epochs_file
+
+    def append_copied(self, batches: Sequence[tuple[BatchHeader, memoryview]], now_ms: int) -> None:
+        """Append proved batches as they are; their offsets ascend from the log's end on.
+
+        StorageFailed means that those before the one that failed, at most, were written.
+        """
+        epochs = []
+        latest = self.epochs.latest
+        for header, batch in batches:
+            if header.base_offset != self.staged_end_offset:
+                self.write_staged(now_ms)
+                self._leave_gap(header, now_ms)
+            if header.leader_epoch > latest:
+                latest = header.leader_epoch
+                epochs.append((latest, header.base_offset))
+            self._staged.append(batch)
+            self._staged_headers.append(header)
+            self._staged_bytes += len(batch)
+            self.staged_end_offset = header.next_offset
+        self.write_staged(now_ms)
+        if epochs:
+            for epoch, start_offset in epochs:
+                self.epochs.assign(epoch, start_offset)
+            self._save_epochs()
+
+    def skip_to(self, offset: int) -> None:
+        """Go on at the offset, because the leader has nothing before it any more.
+
+        A segment begins there, so that the offsets are not given again after a restart.
+        """
+        assert not self._staged
+        if offset > self.end_offset:
+            self._active.end_offset = offset
+            self.end_offset = self.staged_end_offset = offset
+            self._follow_with(self._create_segment(offset))
+            self._set_active(self._active)
+
+    def _leave_gap(self, header: BatchHeader, now_ms: int) -> None:
+        """The batch that follows is not at the end. Nothing is staged."""
+        active = self._active
+        if active.size and (
+            active.size + header.size > self._roll_above_bytes
+            or now_ms >= self._roll_from_ms
+            or header.next_offset > self._roll_above_offset
+        ):
+            # Rolling behind the gap would look as if the sealed segment had lost its end.
+            self.roll()
+            active = self._active
+        # What is found by the dense index is believed to have no gaps.
+        active.forget_tail()
+        active.end_offset = self.end_offset = self.staged_end_offset = header.base_offset
+
+    def forget_idle_epoch(self) -> None:
+        """Forget an epoch in which nothing was written, before another leader is followed.
+
+        That one's log may go on with records of an earlier epoch.
+        """
+        if self.epochs.truncate_end(self.end_offset) and self._has_epochs_file:
+            self._save_epochs()
+
+    def _save_epochs(self) -> None:
+        self._unsynced.append(write_epochs(self._disk, self._path, self.epochs))
+        self._directory_changed = True
+        self._has_epochs_file = True

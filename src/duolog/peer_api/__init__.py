@@ -1,0 +1,1 @@
+"""The door for the other nodes of the cluster."""

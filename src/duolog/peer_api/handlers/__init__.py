@@ -1,0 +1,1 @@
+"""What one node answers another, one module per kind of request."""

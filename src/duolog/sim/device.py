@@ -1,0 +1,110 @@
+"""The disk of one machine, which outlives its processes, and what may go wrong with it."""
+
+import errno
+import os
+from random import Random
+
+from duolog.sim.inodes import Inode, NameChange, Names
+
+CAPACITY_BYTES = 1 << 40
+SYNC_NS = 400_000
+"""What a sync takes on a good day, at least; half of it again at random."""
+OFFLOAD_NS = 50_000
+
+
+class Device:
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.names = Names()
+        self._stable_names = Names()
+        self._pending_names: dict[str, list[NameChange]] = {}
+        self.capacity_bytes = CAPACITY_BYTES
+        self.used_bytes = 0
+        self.slowness = 1.0
+        """How many times longer than usual everything takes."""
+        self.fails_syncs = False
+        self.fails_writes = False
+        self.keeps_order = False
+        """Whether what is written later never survives what was written earlier."""
+        self.operations_left: int | None = None
+        """Changes until the power goes, in the middle of whatever is being done; None: never."""
+
+    # What faults do.
+
+    def crash(self) -> None:
+        """The power goes: what is not stable is lost, torn or kept.
+
+        Changes of names survive in the order in which they were made, as with a journal.
+        """
+        for changes in self._pending_names.values():
+            for change in changes[: self.random.randrange(len(changes) + 1)]:
+                change(self._stable_names)
+        self._pending_names.clear()
+        self._stable_names.drop_orphans()
+        for _, inode in self._stable_names.files():
+            inode.crash(self.random, in_order=self.keeps_order)
+        self.names = self._stable_names.copy()
+        self.used_bytes = sum(len(inode.content) for _, inode in self.names.files())
+        self.heal()
+
+    def heal(self) -> None:
+        self.capacity_bytes = CAPACITY_BYTES
+        self.slowness = 1.0
+        self.fails_syncs = self.fails_writes = False
+        self.operations_left = None
+
+    def wipe(self) -> None:
+        """An empty disk in the place of this one."""
+        self.names, self._stable_names = Names(), Names()
+        self._pending_names.clear()
+        self.used_bytes = 0
+
+    def fill(self, room_bytes: int) -> None:
+        self.capacity_bytes = self.used_bytes + room_bytes
+
+    def empty(self) -> None:
+        """There is room again."""
+        self.capacity_bytes = CAPACITY_BYTES
+
+    def flip_bit(self, path: str, position: int, bit: int) -> None:
+        inode = self.names.find(path)
+        assert inode is not None
+        for content in (inode.content, inode.stable):
+            if position < len(content):
+                content[position] ^= 1 << bit
+
+    # What files and directories need.
+
+    def sync_ns(self) -> int:
+        return int((SYNC_NS + self.random.randrange(SYNC_NS // 2)) * self.slowness)
+
+    def offload_ns(self) -> int:
+        return int((OFFLOAD_NS + self.random.randrange(OFFLOAD_NS)) * self.slowness)
+
+    def change_names(self, directory: str, change: NameChange) -> None:
+        change(self.names)
+        self._pending_names.setdefault(directory, []).append(change)
+
+    def sync_names(self, directory: str) -> None:
+        for change in self._pending_names.pop(directory, ()):
+            change(self._stable_names)
+
+    def write(self, inode: Inode, path: str, position: int, data: bytes) -> None:
+        """All of it, or some and an error."""
+        if self.fails_writes:
+            inode.write(position, data[: self.random.randrange(len(data) + 1)])
+            raise failure(errno.EIO, path)
+        growth = position + len(data) - len(inode.content)
+        if growth > 0:
+            if self.used_bytes + growth > self.capacity_bytes:
+                fitting = len(data) - (self.used_bytes + growth - self.capacity_bytes)
+                if fitting > 0:
+                    self.used_bytes = self.capacity_bytes
+                    inode.write(position, data[:fitting])
+                raise failure(errno.ENOSPC, path)
+            self.used_bytes += growth
+        inode.write(position, data)
+
+
+def failure(number: int, path: str) -> OSError:
+    return OSError(number, os.strerror(number), path)

@@ -1,0 +1,44 @@
+"""Where faults happen, and what several kinds of them need."""
+
+from collections.abc import Callable
+from random import Random
+
+from duolog.sim.cluster import Cluster
+
+Undo = Callable[[], None]
+
+
+class Scene:
+    def __init__(self, cluster: Cluster, random: Random) -> None:
+        self.cluster = cluster
+        self.random = random
+        self.victim = random.choice(cluster.numbers)
+        """The one node whose disk may lose what it had."""
+        self.has_flipped = False
+        """Whether the victim's copies may differ from the others."""
+
+    def name(self, number: int) -> str:
+        return self.cluster.machine(number).name
+
+    def others(self, number: int) -> list[str]:
+        mine = self.name(number)
+        return [name for name in self.cluster.names if name != mine]
+
+    def cut(self, pairs: list[tuple[str, str]]) -> Undo:
+        links = self.cluster.links
+        for pair in pairs:
+            links.cut(*pair)
+
+        def heal() -> None:
+            for pair in pairs:
+                links.heal(*pair)
+
+        return heal
+
+
+Fault = Callable[[Scene, int], Undo]
+"""Lets it happen to a node; what is returned ends it."""
+
+
+def nothing() -> None:
+    """What happened cannot be taken back, or is over."""

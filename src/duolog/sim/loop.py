@@ -1,0 +1,205 @@
+"""The event loop of one simulated process: its callbacks and timers lie in the world's queues.
+
+A paused process keeps what becomes due until it goes on, as a stopped one does. A dead one does
+nothing more: its tasks are not cancelled, no `finally` of theirs is run.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from math import ceil
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from duolog.sim.world import World
+
+T = TypeVar("T")
+
+NS_PER_S = 1_000_000_000
+
+
+class Streams(Protocol):
+    """What the network does for a loop's own connections."""
+
+    async def connect(
+        self, new_protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int
+    ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]: ...
+
+    async def serve(
+        self, new_protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int
+    ) -> Any: ...
+
+
+class SimHandle(asyncio.TimerHandle):
+    __slots__ = ()
+
+    _callback: Callable[..., object] | None
+    _args: Any
+    _loop: "ProcessLoop"
+    _context: Context | None
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: Any,
+        loop: "ProcessLoop",
+        context: Context | None,
+        when: float = 0.0,
+    ) -> None:
+        # Not the parent's: it copies a context and reads the debug mode for each callback.
+        self._callback = callback
+        self._args = args
+        self._loop = loop
+        self._context = context
+        self._when = when
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._callback = None
+        self._args = ()
+
+    def __repr__(self) -> str:
+        return f"<{self._callback!r}>"
+
+
+class ProcessLoop(asyncio.AbstractEventLoop):
+    def __init__(self, world: "World", name: str) -> None:
+        self.world = world
+        self.name = name
+        self.is_held = False
+        """Whether its callbacks are not to be run, now or ever."""
+        self.is_dead = False
+        self.streams: Streams | None = None
+        self._held: list[SimHandle] = []
+        world.loops.append(self)
+
+    # What the simulation does to the process.
+
+    def pause(self) -> None:
+        self.is_held = True
+
+    def resume(self) -> None:
+        if not self.is_dead:
+            self.is_held = False
+            self.world.ready.extend(self._held)
+            self._held.clear()
+
+    def end(self) -> None:
+        if not self.is_dead:
+            self.is_held = self.is_dead = True
+            self._held.clear()
+            self.world.bury(self)
+
+    def hold(self, handle: SimHandle) -> None:
+        if not self.is_dead:
+            self._held.append(handle)
+
+    # What asyncio asks of a loop.
+
+    def time(self) -> float:
+        return self.world.now_ns / NS_PER_S
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> SimHandle:
+        handle = SimHandle(callback, args, self, context)
+        self.world.ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> SimHandle:
+        # Rounded up: whoever wakes finds that his time has come.
+        when_ns = self.world.now_ns + max(0, ceil(delay * NS_PER_S))
+        handle = SimHandle(callback, args, self, context, when_ns / NS_PER_S)
+        self.world.set_timer(when_ns, handle)
+        return handle
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> SimHandle:
+        handle = SimHandle(callback, args, self, context, when)
+        when_ns = ceil(when * NS_PER_S)
+        if when_ns / NS_PER_S < when:
+            # The product was rounded down; whoever wakes would find that it is too early yet.
+            when_ns += 1
+        self.world.set_timer(max(self.world.now_ns, when_ns), handle)
+        return handle
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self,
+        coro: Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> "asyncio.Task[T]":
+        return asyncio.Task(coro, loop=self, name=name, context=context)
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., T], *args: Any
+    ) -> "asyncio.Future[T]":
+        """At once, on the caller's stack; what takes time goes through Disk."""
+        done = self.create_future()
+        try:
+            done.set_result(func(*args))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+    async def create_connection(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        **_: Any,
+    ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:
+        assert self.streams is not None, "this process has no network"
+        return await self.streams.connect(protocol_factory, host, port)
+
+    async def create_server(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        **_: Any,
+    ) -> Any:
+        assert self.streams is not None, "this process has no network"
+        return await self.streams.serve(protocol_factory, host, port)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if self.is_dead:
+            return
+        error = context.get("exception")
+        where = f"{self.name} at {self.time():.6f} s"
+        self.world.report(f"{where}: {context['message']}: {error!r}", error)
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return not self.is_dead
+
+    def is_closed(self) -> bool:
+        return self.is_dead
+
+    async def shutdown_asyncgens(self) -> None:
+        return
+
+
+def new_loop(world: "World", name: str) -> ProcessLoop:
+    # What no simulated process needs (descriptors, signals, subprocesses) stays abstract.
+    return ProcessLoop(world, name)  # type: ignore[abstract]

@@ -1,0 +1,80 @@
+"""A machine, with its disk and clock, and the process that runs on it, if any."""
+
+from collections.abc import Callable
+
+from duolog.sim.clock import SimClock
+from duolog.sim.device import Device
+from duolog.sim.disk import SimDisk
+from duolog.sim.loop import ProcessLoop, new_loop
+from duolog.sim.network import Network, ProcessNetwork
+from duolog.sim.store import SimStore
+from duolog.sim.store_server import StoreServer
+from duolog.sim.world import World
+
+
+class Process:
+    """One life of a program: what it sees of the world."""
+
+    def __init__(self, machine: "Machine", life: int) -> None:
+        world, network, name = machine.world, machine.network, machine.name
+        self.machine = machine
+        self.life = life
+        self.loop = new_loop(world, f"{name}.{life}")
+        self.clock = machine.clock
+        self.disk = SimDisk(machine.device, self.loop, machine.power_off)
+        self.network = ProcessNetwork(network, name, self.loop)
+        random = world.seed.random(f"store {name} {life}")
+        self.store = SimStore(machine.store, network.links, name, self.loop, random)
+        self.random = world.seed.random(f"process {name} {life}")
+        self.new_id = world.seed.new_id(f"ids {name} {life}")
+
+    @property
+    def is_alive(self) -> bool:
+        return not self.loop.is_dead
+
+
+class Machine:
+    def __init__(self, world: World, network: Network, store: StoreServer, name: str) -> None:
+        self.world = world
+        self.network = network
+        self.store = store
+        self.name = name
+        self.clock = SimClock(world)
+        self.device = Device(world.seed.random(f"disk {name}"))
+        self.process: Process | None = None
+        self.on_ended: Callable[[], None] = lambda: None
+        """Called when the process has ended, by whatever way."""
+        self._lives = 0
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None
+
+    def start(self) -> Process:
+        """A new process; the machine is switched on if it was off."""
+        assert self.process is None
+        self.network.power_on(self.name)
+        self._lives += 1
+        self.process = Process(self, self._lives)
+        return self.process
+
+    def kill(self) -> None:
+        """As SIGKILL: what was written stays in the page cache, and the kernel says goodbye."""
+        if self.process is not None:
+            loop = self._end()
+            self.network.end_process(loop)
+            self.on_ended()
+
+    def power_off(self) -> None:
+        """What is not on stable storage is gone, and nobody is told."""
+        if self.process is not None:
+            loop = self._end()
+            self.network.power_off(self.name, loop)
+            self.device.crash()
+            self.on_ended()
+
+    def _end(self) -> ProcessLoop:
+        process, self.process = self.process, None
+        assert process is not None
+        process.loop.end()
+        return process.loop

@@ -1,0 +1,42 @@
+"""How far a consumer group has come: what was committed is never taken back."""
+
+import asyncio
+from collections.abc import Mapping
+
+from duolog.sim.oracle.verdict import Verdict
+
+
+class GroupOracle:
+    def __init__(self, verdict: Verdict) -> None:
+        self._verdict = verdict
+        self.committed: dict[int, tuple[int, int]] = {}
+        """Per partition the largest offset whose commit was acknowledged, and when."""
+        self._wanted: Mapping[int, int] | None = None
+        self._reached = asyncio.Event()
+
+    def acknowledged(self, partition: int, offset: int, at_ns: int) -> None:
+        if offset > self.committed.get(partition, (-1, 0))[0]:
+            self.committed[partition] = (offset, at_ns)
+            self._check_wanted()
+
+    async def until_committed(self, wanted: Mapping[int, int]) -> None:
+        """Until the group has come as far as these offsets of its partitions."""
+        self._wanted = wanted
+        self._check_wanted()
+        await self._reached.wait()
+
+    def _check_wanted(self) -> None:
+        wanted = self._wanted
+        if wanted is not None and all(
+            self.committed.get(each, (0, 0))[0] >= offset for each, offset in wanted.items()
+        ):
+            self._reached.set()
+
+    def fetched(self, partition: int, offset: int, asked_ns: int) -> None:
+        """By a request that was sent then."""
+        known, at_ns = self.committed.get(partition, (-1, 0))
+        if at_ns < asked_ns and offset < known:
+            self._verdict.violated(
+                "committed offsets never go back",
+                f"partition {partition} was committed at {known}, is at {offset}",
+            )

@@ -1,0 +1,61 @@
+"""Mistakes of the controller, and of those who keep groups."""
+
+from typing import Any
+
+import msgspec
+
+from duolog.broker.groups.shard import GroupShard
+from duolog.broker.groups.writer import GroupWriter
+from duolog.core.controller import elections
+from duolog.core.controller.census import Census, Standing
+from duolog.sim.planted.mistake import Mistake, mistake
+
+_standing = Census.standing
+_elected = elections.elected
+_submit = GroupWriter.submit
+
+
+def _trusting(self: Any, member: Any, node: int) -> Standing:
+    found = _standing(self, member, node)
+    return Standing.STEADY if found is Standing.EMPTIED else found
+
+
+def _same_epoch(state: Any, leader: int, broker_epoch: int) -> Any:
+    new = _elected(state, leader, broker_epoch)
+    return msgspec.structs.replace(new, leader_epoch=state.leader_epoch)
+
+
+def _written_at_once(self: Any, group_id: str, write: Any) -> None:
+    self._listener.written(group_id, write)
+
+
+async def _read_nothing(self: Any) -> dict[str, Any]:
+    return {}
+
+
+MISTAKES: dict[str, Mistake] = {
+    "emptied-disk-in-sync": mistake(
+        "A node with another data directory than it had holds nothing.",
+        (Census, "standing", _trusting),
+        faults=("wiped-disk", "power-cut-of-all"),
+    ),
+    "unclean-election": mistake(
+        "Only a replica that has everything is elected.",
+        (elections, "_is_eligible", lambda member, node, census: node in census.live),
+        faults=("kill", "isolate", "power-cut"),
+    ),
+    "elect-in-same-epoch": mistake(
+        "Every election raises the leader epoch.",
+        (elections, "elected", _same_epoch),
+    ),
+    "commit-offsets-unwritten": mistake(
+        "A commit is acknowledged when it is in the log.",
+        (GroupWriter, "submit", _written_at_once),
+        loads=("topics", "groups"),
+    ),
+    "groups-not-read-on-fail-over": mistake(
+        "A new coordinator reads what the groups have committed.",
+        (GroupShard, "_read", _read_nothing),
+        loads=("topics", "groups"),
+    ),
+}

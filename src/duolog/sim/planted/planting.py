@@ -1,0 +1,26 @@
+"""All mistakes by name, and how one is put into the product and taken out again."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from duolog.sim.planted import coordination, queues, replication
+from duolog.sim.planted.mistake import Mistake
+
+PLANTED: Mapping[str, Mistake] = MappingProxyType(
+    {**replication.MISTAKES, **coordination.MISTAKES, **queues.MISTAKES}
+)
+
+
+@contextmanager
+def planted(name: str | None) -> Iterator[None]:
+    """While this lasts, the product has the mistake of that name."""
+    replaced = () if name is None else PLANTED[name].replacements
+    kept = [(each.owner, each.name, vars(each.owner)[each.name]) for each in replaced]
+    for each in replaced:
+        setattr(each.owner, each.name, each.mistaken)
+    try:
+        yield
+    finally:
+        for owner, attribute, original in kept:
+            setattr(owner, attribute, original)

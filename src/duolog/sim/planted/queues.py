@@ -1,0 +1,50 @@
+"""Mistakes of queues: what is settled, by whom, and what is sent twice."""
+
+from typing import Any
+
+from duolog.broker.queues import settling
+from duolog.broker.queues.commits import Commits
+from duolog.core.queues.deduplication import Deduplication
+from duolog.core.queues.fifo import FifoGroups
+from duolog.sim.planted.mistake import Mistake, mistake
+
+_deliver = FifoGroups.deliver
+
+
+def _deliver_unlocked(self: Any, offset: int, now_ms: int) -> bytes | None:
+    group = _deliver(self, offset, now_ms)
+    lane = self._lanes[group]
+    lane.in_flight = 0
+    if len(lane):
+        self._offer(lane)
+    return group
+
+
+_FAULTS = ("kill", "power-cut", "reset", "cut-one-way", "delay")
+
+MISTAKES: dict[str, Mistake] = {
+    "apply-stale-receipt": mistake(
+        "A receipt settles the delivery that it is for, and no later one.",
+        (settling, "_is_latest", lambda held, receipt: True),
+        loads=("queues",),
+        faults=_FAULTS,
+    ),
+    "answer-before-journal": mistake(
+        "A deletion is acknowledged when it is in the journal.",
+        (Commits, "add_changes", lambda self, partition: None),
+        loads=("queues",),
+        faults=_FAULTS,
+    ),
+    "forget-deduplication": mistake(
+        "A message that is sent again is recognised by its deduplication id.",
+        (Deduplication, "find", lambda self, key, now_ms: None),
+        loads=("queues",),
+        faults=_FAULTS,
+    ),
+    "unlocked-groups": mistake(
+        "Of a message group, one delivery at a time is in flight.",
+        (FifoGroups, "deliver", _deliver_unlocked),
+        loads=("queues",),
+        faults=_FAULTS,
+    ),
+}

@@ -1,0 +1,124 @@
+"""One seed, from an empty cluster to the verdict."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+from duolog.sim.cluster import Cluster
+from duolog.sim.faults.schedule import Faults
+from duolog.sim.oracle.verdict import Verdict
+from duolog.sim.planted.planting import planted
+from duolog.sim.seed import Seed
+from duolog.sim.watch import Watch
+from duolog.sim.workloads.queues import QueueLoad
+from duolog.sim.workloads.topics import TopicLoad
+from duolog.sim.world import NS_PER_S, Deadlock, Livelock, World
+
+LOAD_SECONDS = 60.0
+RECOVERY_SECONDS_MAX = 120.0
+"""How long a mended cluster may take to finish what was asked of it."""
+NODES = 3
+LOADS = ("topics", "groups", "queues")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    nodes: int = NODES
+    seconds: float = LOAD_SECONDS
+    faults: tuple[str, ...] = ()
+    """The kinds that may happen; all, if none is named."""
+    loads: tuple[str, ...] = LOADS
+    planted: str | None = None
+    """The mistake that the product is given (planted.py)."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    seed: int
+    violations: list[str]
+    problems: list[str]
+    """Exceptions that nobody handled."""
+    virtual_seconds: float = 0.0
+    real_seconds: float = 0.0
+    """Of one processor's time, which is what it would take on an idle machine."""
+    faults: int = 0
+    restarts: int = 0
+    acknowledged: int = 0
+    """Records of topics."""
+    messages: int = 0
+    """Of queues, sent and deleted."""
+    trace: int = 0
+    """Equal for two runs in which the same happened."""
+    story: list[str] = field(default_factory=list)
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.violations and not self.problems
+
+
+def simulate(number: int, options: Options) -> Outcome:
+    began = time.process_time()
+    world = World(Seed(number))
+    simulation = Simulation(world, options)
+    try:
+        with planted(options.planted):
+            world.run(simulation.run(), seconds_max=options.seconds + 600)
+    except (Deadlock, Livelock, TimeoutError) as error:
+        simulation.verdict.violated("progress", f"{type(error).__name__} {error}")
+    outcome = simulation.outcome(number)
+    world.close()
+    outcome.real_seconds = time.process_time() - began
+    return outcome
+
+
+class Simulation:
+    def __init__(self, world: World, options: Options) -> None:
+        self._world = world
+        self._options = options
+        self.verdict = Verdict(lambda: world.now_ns)
+        self.cluster = Cluster(world, options.nodes)
+        self.faults = Faults(self.cluster, world.seed.random("faults"), only=options.faults)
+        self.topics = TopicLoad(self.cluster, self.verdict, with_group="groups" in options.loads)
+        self.queues = QueueLoad(self.cluster, self.verdict)
+        self._watch = Watch(self.cluster, self.verdict)
+        self._loads: list[TopicLoad | QueueLoad] = [self.topics]
+        if "queues" in options.loads:
+            self._loads.append(self.queues)
+
+    async def run(self) -> None:
+        for number in self.cluster.numbers:
+            self.cluster.start(number)
+        looking = asyncio.create_task(self._watch.run())
+        for load in self._loads:
+            await load.prepare()
+        for load in self._loads:
+            load.begin()
+        await self.faults.run(self._options.seconds)
+        for load in self._loads:
+            await self._finish(load)
+        looking.cancel()
+        await self._watch.finish(
+            self.faults.scene.victim if self.faults.scene.has_flipped else None
+        )
+
+    async def _finish(self, load: TopicLoad | QueueLoad) -> None:
+        try:
+            async with asyncio.timeout(RECOVERY_SECONDS_MAX):
+                await load.finish()
+        except TimeoutError:
+            late = f"not done {RECOVERY_SECONDS_MAX:g} s after mending"
+            self.verdict.violated("progress", f"{load.waits_for()} {late}")
+
+    def outcome(self, number: int) -> Outcome:
+        return Outcome(
+            number,
+            self.verdict.violations,
+            self._world.problems,
+            virtual_seconds=self._world.now_ns / NS_PER_S,
+            faults=self.faults.count,
+            restarts=self.cluster.restarts,
+            acknowledged=self.topics.oracle.acknowledged_count,
+            messages=self.queues.message_count,
+            trace=self._world.trace,
+            story=self.faults.log,
+        )

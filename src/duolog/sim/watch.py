@@ -1,0 +1,61 @@
+"""Looks into the nodes now and then, and compares their copies in the end."""
+
+import asyncio
+
+from duolog.sim.cluster import Cluster
+from duolog.sim.oracle.replicas import Copies, ReplicaOracle
+from duolog.sim.oracle.states import StateOracle
+from duolog.sim.oracle.verdict import Verdict
+
+LOOK_SECONDS = 0.2
+ALIKE_SECONDS_MAX = 60.0
+"""How long the copies may take to become alike once everything is mended."""
+
+
+class Watch:
+    def __init__(self, cluster: Cluster, verdict: Verdict) -> None:
+        self._cluster = cluster
+        self._verdict = verdict
+        self._replicas = ReplicaOracle(verdict)
+        cluster.store.observers.append(StateOracle(verdict))
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for number in self._cluster.numbers:
+                self._replicas.look(number, self._cluster.partitions(number))
+
+    async def finish(self, damaged: int | None) -> None:
+        """Wait until every copy is whole, then compare them, but those of a node whose disk has
+        flipped bits: not everything that is stored is under a checksum."""
+        waited = 0.0
+        while not all(map(_is_whole, self._copies().values())):
+            await asyncio.sleep(LOOK_SECONDS)
+            waited += LOOK_SECONDS
+            if waited > ALIKE_SECONDS_MAX:
+                self._verdict.violated("progress", "copies are not alike: " + self._unlike())
+                return
+        for copies in self._copies().values():
+            self._replicas.compare({at: copy for at, copy in copies.items() if at != damaged})
+
+    def _copies(self) -> dict[tuple[str, int], Copies]:
+        found: dict[tuple[str, int], Copies] = {}
+        for number in self._cluster.numbers:
+            for partition in self._cluster.partitions(number):
+                copies = found.setdefault((partition.topic.name, partition.index), {})
+                copies[number] = partition
+        return found
+
+    def _unlike(self) -> str:
+        return ", ".join(
+            f"{name}-{index} ends at "
+            + "/".join(f"{each.high_watermark}:{each.log.end_offset}" for each in copies.values())
+            for (name, index), copies in self._copies().items()
+            if not _is_whole(copies)
+        )
+
+
+def _is_whole(copies: Copies) -> bool:
+    """Whether all of them have, and have committed, the same."""
+    ends = {copy.log.end_offset for copy in copies.values()}
+    return len(ends) == 1 and {copy.high_watermark for copy in copies.values()} == ends

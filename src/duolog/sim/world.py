@@ -1,0 +1,173 @@
+"""Virtual time: runs what is ready, then jumps to the next timer.
+
+All processes of a simulation share one queue of callbacks and one heap of timers. Each has an
+event loop of its own (loop.py), so that one of them can be stopped, or ended in the middle of
+everything, while the others go on.
+"""
+
+import asyncio
+import gc
+from collections import deque
+from collections.abc import Callable, Coroutine
+from heapq import heappop, heappush
+from traceback import format_exception
+from typing import Any, TypeVar
+
+from duolog.sim.loop import ProcessLoop, SimHandle, new_loop
+from duolog.sim.seed import Seed
+
+T = TypeVar("T")
+
+NS_PER_S = 1_000_000_000
+NS_PER_MS = 1_000_000
+
+STEPS_PER_INSTANT_MAX = 200_000
+"""Callbacks while no time passes; more are taken for a loop without end."""
+
+
+_GRAVES: list[asyncio.Task[Any]] = []
+"""Tasks of dead processes, for as long as Python runs: to let go of one would close it, and run
+whatever it does in the end."""
+
+
+class Deadlock(Exception):
+    """Nothing is ready and no timer is set: whoever still waits would wait for ever."""
+
+
+class Livelock(Exception):
+    """Callbacks make callbacks without end, and no time passes."""
+
+
+class PowerCut(BaseException):
+    """The process ends here. Not an Exception, so that no code of it can go on."""
+
+
+class World:
+    def __init__(self, seed: Seed) -> None:
+        self.seed = seed
+        self.now_ns = 0
+        self.steps = 0
+        """Callbacks run so far."""
+        self.trace = 0
+        """A digest of everything that has happened: two equal runs have equal ones."""
+        self.problems: list[str] = []
+        """Exceptions that nobody has handled, of any process."""
+        self.ready: deque[SimHandle] = deque()
+        self._timers: list[tuple[int, int, SimHandle]] = []
+        self._timers_set = 0
+        self.loops: list[ProcessLoop] = []
+        self.ground = new_loop(self, "world")
+        """The loop of what is not part of any process: faults, the store, the oracle."""
+
+    def set_timer(self, when_ns: int, handle: SimHandle) -> None:
+        self._timers_set += 1
+        heappush(self._timers, (when_ns, self._timers_set, handle))
+
+    def after(
+        self,
+        delay_ns: int,
+        callback: Callable[..., object],
+        *args: Any,
+        loop: ProcessLoop | None = None,
+    ) -> SimHandle:
+        """Call it then, as part of a process or else of the world."""
+        handle = SimHandle(callback, args, loop or self.ground, None)
+        self.set_timer(self.now_ns + max(0, delay_ns), handle)
+        return handle
+
+    def run(self, main: Coroutine[Any, Any, T], *, seconds_max: float = 3_600.0) -> T:
+        """Run until `main`, a coroutine of the world, is done.
+
+        The garbage collector rests: when it would run is not decided by the seed, and it closes
+        generators, which is an effect.
+        """
+        was_enabled = gc.isenabled()
+        gc.disable()
+        task = self.ground.create_task(main)
+        end_ns = self.now_ns + int(seconds_max * NS_PER_S)
+        try:
+            self._run(task.done, end_ns)
+            if not task.done():
+                raise TimeoutError(f"not done after {seconds_max:g} virtual seconds")
+        finally:
+            asyncio._set_running_loop(None)
+            if was_enabled:
+                gc.enable()
+        return task.result()
+
+    def run_for(self, duration_ns: int) -> None:
+        """Let so much time pass, for whoever has a loop of his own besides."""
+        outer = asyncio._get_running_loop()
+        end_ns = self.now_ns + duration_ns
+        self.after(duration_ns, _nothing)
+        try:
+            self._run(lambda: self.now_ns >= end_ns, end_ns)
+        finally:
+            asyncio._set_running_loop(outer)
+
+    def _run(self, is_done: Callable[[], bool], end_ns: int) -> None:
+        ready, timers = self.ready, self._timers
+        current: ProcessLoop | None = None
+        steps = self.steps
+        allowed = steps + STEPS_PER_INSTANT_MAX
+        while True:
+            while ready:
+                handle = ready.popleft()
+                callback = handle._callback
+                if callback is None:
+                    continue
+                loop = handle._loop
+                if loop.is_held:
+                    loop.hold(handle)
+                    continue
+                if loop is not current:
+                    asyncio._set_running_loop(loop)
+                    current = loop
+                steps += 1
+                try:
+                    if handle._context is None:
+                        callback(*handle._args)
+                    else:
+                        handle._context.run(callback, *handle._args)
+                except (KeyboardInterrupt, SystemExit):
+                    raise
+                except PowerCut:
+                    assert loop.is_dead
+                except BaseException as error:
+                    loop.call_exception_handler({"message": "callback failed", "exception": error})
+                if steps > allowed:
+                    raise Livelock(f"{handle!r} of {loop.name} at {self.now_ns / NS_PER_S:.6f} s")
+            self.steps = steps
+            if is_done():
+                return
+            if not timers:
+                raise Deadlock(f"at {self.now_ns / NS_PER_S:.6f} s")
+            if timers[0][0] > end_ns:
+                return
+            when_ns, number, handle = heappop(timers)
+            if handle._callback is None:
+                continue
+            if when_ns > self.now_ns:
+                self.now_ns = when_ns
+                allowed = steps + STEPS_PER_INSTANT_MAX
+            self.trace = hash((self.trace, when_ns, number, steps))
+            ready.append(handle)
+
+    def report(self, text: str, error: BaseException | None) -> None:
+        trace = "".join(format_exception(error)) if error is not None else ""
+        self.problems.append(f"{text}\n{trace}")
+
+    def bury(self, loop: ProcessLoop) -> None:
+        """Keep what a dead process was doing, so that none of it is ended in an orderly way."""
+        _GRAVES.extend(asyncio.all_tasks(loop))
+
+    def close(self) -> None:
+        """End all processes, and let go of what is yet to come."""
+        for loop in self.loops:
+            loop.end()
+        self.ready.clear()
+        self._timers.clear()
+
+
+def _nothing() -> None:
+    """What a timer does that is only there to be waited for."""

@@ -1,0 +1,137 @@
+"""FETCH between nodes: a follower asks its leader for records.
+
+A follower that copies many partitions from one leader names each of them once per session,
+and then only those that have changed; the leader answers only with those that have something
+to say. Both bodies are MessagePack; the answer's records follow it as they lie in the log.
+
+u32 length of the head | head | records of the results, one after another
+"""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from struct import Struct
+from typing import NamedTuple
+
+import msgspec
+
+from duolog.wire.peer.frames import MalformedFrame
+
+NO_SESSION = 0
+NO_EPOCH = -1
+
+_LENGTH = Struct(">I")
+
+
+class CopyError(IntEnum):
+    NONE = 0
+    NOT_LEADER = 1
+    """The node that was asked does not lead, or is suspended."""
+    FENCED_EPOCH = 2
+    """The follower knows an older leader epoch."""
+    UNKNOWN_EPOCH = 3
+    """The follower knows a newer one: the leader will hear of it."""
+    UNKNOWN_TOPIC = 4
+    """No topic of this id is here. One of the same name is another."""
+    NOT_A_REPLICA = 5
+    OUT_OF_RANGE = 6
+    """Nothing can be copied from this offset; the answer says where the log begins and ends."""
+    UNREADABLE = 7
+    """The leader's own log is damaged there, or its disk fails."""
+
+
+class CopyWanted(msgspec.Struct, frozen=True, array_like=True):
+    topic_id: bytes
+    index: int
+    leader_epoch: int
+    offset: int
+    """Everything below it is on the follower, as durably as the topic asks."""
+    last_epoch: int
+    """The leader epoch of the follower's last record; -1 without records."""
+    has_room: bool = True
+    """Whether records may be sent: not while the copy has to be cut first."""
+
+
+class CopyRequest(msgspec.Struct, frozen=True, array_like=True):
+    session: int
+    """NO_SESSION begins one, and names all partitions."""
+    sequence: int
+    """Counts the requests of a session: a lost one is noticed."""
+    wait_ms: int
+    bytes_max: int
+    wanted: list[CopyWanted]
+    """Those that are new or have changed since they were named."""
+    forgotten: list[tuple[bytes, int]] = []
+
+
+class CopyResult(msgspec.Struct, frozen=True, array_like=True):
+    topic_id: bytes
+    index: int
+    error: int
+    high_watermark: int
+    start_offset: int
+    end_offset: int
+    next_offset: int
+    """Where to go on after the records: past a gap that the log has behind them."""
+    length: int
+    """Bytes of records."""
+    diverging_epoch: int = NO_EPOCH
+    """With `diverging_end`: where the follower's last epoch, or the one before it, ended here."""
+    diverging_end: int = -1
+
+
+class CopyAnswer(msgspec.Struct, frozen=True, array_like=True):
+    session: int
+    """NO_SESSION when the one that was named is not known: begin again."""
+    results: list[CopyResult]
+
+
+class Copied(NamedTuple):
+    result: CopyResult
+    records: memoryview
+
+
+_encode = msgspec.msgpack.encode
+_request_decoder = msgspec.msgpack.Decoder(CopyRequest)
+_answer_decoder = msgspec.msgpack.Decoder(CopyAnswer)
+
+
+def encode_request(request: CopyRequest) -> bytes:
+    return _encode(request)
+
+
+def decode_request(body: memoryview) -> CopyRequest:
+    try:
+        return _request_decoder.decode(body)
+    except msgspec.DecodeError as error:
+        raise MalformedFrame(f"a request for copies cannot be read: {error}") from None
+
+
+def encode_answer_head(answer: CopyAnswer) -> bytes:
+    head = _encode(answer)
+    return _LENGTH.pack(len(head)) + head
+
+
+def decode_answer(body: memoryview) -> tuple[int, list[Copied]]:
+    """The session, and each result with its records."""
+    if len(body) < _LENGTH.size:
+        raise MalformedFrame("an answer with copies ends inside its length")
+    (length,) = _LENGTH.unpack_from(body)
+    end = _LENGTH.size + length
+    if end > len(body):
+        raise MalformedFrame("an answer with copies ends inside its head")
+    try:
+        answer = _answer_decoder.decode(body[_LENGTH.size : end])
+    except msgspec.DecodeError as error:
+        raise MalformedFrame(f"an answer with copies cannot be read: {error}") from None
+    return answer.session, list(_with_records(answer.results, body[end:]))
+
+
+def _with_records(results: list[CopyResult], records: memoryview) -> Iterator[Copied]:
+    at = 0
+    for result in results:
+        if not 0 <= result.length <= len(records) - at:
+            raise MalformedFrame("an answer has fewer records than it says")
+        yield Copied(result, records[at : at + result.length])
+        at += result.length
+    if at != len(records):
+        raise MalformedFrame("an answer has more records than it says")

@@ -1,0 +1,211 @@
+"""A cluster grows, shrinks and is moved about while it is used."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import (
+    Consumer,
+    ElectionType,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import NewPartitions
+from kafka import TopicPartition as PythonTopicPartition
+from kafka.admin import KafkaAdminClient
+from tests.harness.cluster import Cluster
+from tests.harness.load import NumberedLoad
+from tests.harness.numbered import check_numbered_through
+
+TOPIC = "numbers"
+PARTITIONS = 6
+OUTAGE_SECONDS_MAX = 20.0
+SETTLE_SECONDS_MAX = 45.0
+ASK_SECONDS_MAX = 5.0
+FETCHED_BYTES = "duolog_partition_bytes_out_total"
+
+Copies = dict[int, tuple[int, list[int], list[int]]]
+"""Per partition its leader, its replicas in order, and those in sync."""
+
+
+def copies(cluster: Cluster, topic: str = TOPIC) -> Copies:
+    admin = cluster.admin()
+    asked = admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_SECONDS_MAX)
+    return {
+        each.id: (
+            -1 if each.leader is None else each.leader.id,
+            [node.id for node in each.replicas],
+            [node.id for node in each.isr],
+        )
+        for each in asked[topic].result().partitions
+    }
+
+
+def until_copies(cluster: Cluster, are_so: Callable[[Copies], bool], topic: str = TOPIC) -> Copies:
+    deadline = time.monotonic() + SETTLE_SECONDS_MAX
+    found: Copies = {}
+    while time.monotonic() < deadline:
+        try:
+            found = copies(cluster, topic)
+        except KafkaException:
+            # A client that was told of a controller which is dead by now waits for it in vain.
+            continue
+        if are_so(found):
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"the copies are still {found}")
+
+
+@contextmanager
+def numbered_load(cluster: Cluster, topic: str = TOPIC) -> Iterator[NumberedLoad]:
+    """Under load from beginning to end, and all of it is there in the end."""
+    with NumberedLoad(cluster.bootstrap, topic, PARTITIONS) as load:
+        load.wait_for_progress(OUTAGE_SECONDS_MAX, records=100)
+        yield load
+        load.wait_for_progress(OUTAGE_SECONDS_MAX, records=100)
+        load.finish()
+    check_numbered_through(cluster.bootstrap, topic, load.acknowledged)
+
+
+def test_a_fourth_node_gets_partitions_and_a_drained_one_gives_its_own_up(
+    cluster: Cluster,
+) -> None:
+    cluster.create_topic(TOPIC, PARTITIONS)
+    with numbered_load(cluster) as load:
+        cluster.add_node(4)
+        cluster.until_settled()
+        cluster.create_topic("later", 8)
+        assert any(4 in replicas for _, replicas, _ in copies(cluster, "later").values())
+
+        cluster.drain(1)
+        until_copies(cluster, lambda found: all(leader != 1 for leader, *_ in found.values()))
+        load.wait_for_progress(OUTAGE_SECONDS_MAX, records=100)
+        found = until_copies(
+            cluster,
+            lambda found: all(
+                1 not in replicas and len(in_sync) == 3 for _, replicas, in_sync in found.values()
+            ),
+        )
+        assert all(4 in replicas for _, replicas, _ in found.values())
+        until_copies(
+            cluster,
+            lambda found: all(1 not in replicas for _, replicas, _ in found.values()),
+            "later",
+        )
+        cluster.nodes[1].stop()
+
+
+def test_producers_learn_of_partitions_that_were_added(cluster: Cluster) -> None:
+    cluster.create_topic(TOPIC, PARTITIONS)
+    with numbered_load(cluster):
+        admin = cluster.admin()
+        admin.create_partitions([NewPartitions(TOPIC, PARTITIONS + 3)])[TOPIC].result(20)
+        found = until_copies(cluster, lambda found: len(found) == PARTITIONS + 3)
+        assert all(len(replicas) == 3 for _, replicas, _ in found.values())
+
+
+def test_partitions_are_reassigned_by_a_real_client_under_load(cluster: Cluster) -> None:
+    cluster.create_topic(TOPIC, PARTITIONS)
+    cluster.add_node(4)
+    with numbered_load(cluster) as load:
+        load.wait_for_progress(OUTAGE_SECONDS_MAX, records=1_000)
+        client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+        wanted = {
+            PythonTopicPartition(TOPIC, 0): [4, 2, 3],
+            PythonTopicPartition(TOPIC, 1): [4, 1],
+            PythonTopicPartition(TOPIC, 2): [2, 4, 1],
+        }
+        answered = client.alter_partition_reassignments(wanted)
+        assert answered == dict.fromkeys(wanted)
+        unknown = PythonTopicPartition(TOPIC, 3)
+        assert client.alter_partition_reassignments({unknown: [1, 9, 2]})[unknown] is not None
+        until_copies(
+            cluster,
+            lambda found: all(
+                found[place.partition][1] == replicas
+                and sorted(found[place.partition][2]) == sorted(replicas)
+                for place, replicas in wanted.items()
+            ),
+        )
+        assert client.list_partition_reassignments() == {}
+        client.close()
+
+
+def test_the_preferred_leader_leads_when_it_is_asked_for(tmp_path: Path) -> None:
+    never_by_itself = {"leader.imbalance.check.interval.ms": 3_600_000}
+    with Cluster(tmp_path, settings=never_by_itself) as cluster:
+        cluster.until_settled()
+        cluster.create_topic(TOPIC, PARTITIONS)
+        with numbered_load(cluster):
+            cluster.nodes[2].kill()
+            until_copies(cluster, lambda found: all(leader != 2 for leader, *_ in found.values()))
+            cluster.nodes[2].restart()
+            cluster.until_settled()
+            moved = [
+                TopicPartition(TOPIC, partition)
+                for partition, (leader, replicas, _) in copies(cluster).items()
+                if leader != replicas[0]
+            ]
+            assert moved, "node 2 was to lead something"
+            admin = cluster.admin()
+            outcomes = admin.elect_leaders(ElectionType.PREFERRED, moved).result(20)
+            assert all(error is None for error in outcomes.values()), outcomes
+            until_copies(
+                cluster,
+                lambda found: all(leader == replicas[0] for leader, replicas, _ in found.values()),
+            )
+
+
+def test_a_consumer_reads_from_the_copy_in_its_own_rack(tmp_path: Path) -> None:
+    racks = {number: {"node.rack": f"rack-{number}"} for number in (1, 2, 3)}
+    with Cluster(tmp_path, node_settings=racks) as cluster:
+        cluster.until_settled()
+        cluster.create_topic(TOPIC, 1)
+        with NumberedLoad(cluster.bootstrap, TOPIC, 1) as load:
+            load.wait_for_progress(OUTAGE_SECONDS_MAX, records=2_000)
+            load.finish()
+        leader = copies(cluster)[0][0]
+        follower = next(number for number in cluster.nodes if number != leader)
+        fetched = {number: node.metric(FETCHED_BYTES) for number, node in cluster.nodes.items()}
+        consumer = Consumer(
+            {
+                "bootstrap.servers": cluster.bootstrap,
+                "group.id": "near",
+                "client.rack": f"rack-{follower}",
+                "auto.offset.reset": "earliest",
+            }
+        )
+        consumer.assign([TopicPartition(TOPIC, 0, 0)])
+        records = []
+        while len(records) < load.total:
+            wanted = min(500, load.total - len(records))
+            records += consumer.consume(wanted, timeout=OUTAGE_SECONDS_MAX)
+        consumer.close()
+        assert [record.offset() for record in records] == list(range(load.total))
+        near = cluster.nodes[follower].metric(FETCHED_BYTES) - fetched[follower]
+        far = cluster.nodes[leader].metric(FETCHED_BYTES) - fetched[leader]
+        assert near > sum(len(record.value() or b"") for record in records) / 2
+        assert far < near / 10, "the leader sent it to the copy in its rack"
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_another_node_becomes_the_controller(cluster: Cluster, clean: bool) -> None:
+    cluster.create_topic(TOPIC, PARTITIONS)
+    with numbered_load(cluster):
+        told = cluster.described()
+        before, epoch = told["controller"], told["controller_epoch"]
+        if clean:
+            cluster.nodes[before].stop()
+        else:
+            cluster.nodes[before].kill()
+        told = cluster.until(
+            lambda told: told["controller"] not in (None, before), "another controller"
+        )
+        assert told["controller_epoch"] > epoch
+        cluster.until(lambda told: not told["partitions"]["leaderless"], "everything led")
+        cluster.create_topic("later", PARTITIONS, copies=2)
+        cluster.nodes[before].start()
+        cluster.until_settled()

@@ -1,0 +1,44 @@
+"""Whole clusters under all faults: nothing that was promised is broken."""
+
+import os
+
+import pytest
+from tests.sim.simulator import simulate
+
+from duolog.sim.faults.schedule import KINDS
+
+SEEDS = os.environ.get("DUOLOG_SIM_SEEDS", "50")
+SPEED_UP_MIN = 20
+ON_ONE_NODE = [kind for kind in KINDS if kind not in ("flipped-bit", "wiped-disk")]
+"""What a node alone survives: all but the loss of what is on its disk."""
+
+pytestmark = pytest.mark.timeout(1_800)
+
+
+def test_clusters_of_three_keep_their_promises(capsys):
+    report = simulate("--seeds", SEEDS, "--loads", "topics", "groups")
+    with capsys.disabled():
+        print(f"\n{report.text.splitlines()[-1]}")
+    assert report.code == 0, report.text
+    assert min(report.faults) >= 20
+    assert report.speed_up >= SPEED_UP_MIN
+
+
+def test_a_node_alone_keeps_its_promises(capsys):
+    report = simulate("--seeds", "10", "--nodes", "1", "--faults", *ON_ONE_NODE)
+    with capsys.disabled():
+        print(f"\n{report.text.splitlines()[-1]}")
+    assert report.code == 0, report.text
+
+
+def test_a_seed_replays_identically():
+    one, other = (simulate("--seeds", "2", "--first", "7", "--seconds", "20") for _ in range(2))
+    assert len(one.traces) == 2
+    assert one.traces == other.traces
+
+
+def test_a_failure_prints_the_command_that_replays_it():
+    report = simulate("--seeds", "1", "--nodes", "1", "--loads", "topics", "--faults", "wiped-disk")
+    assert report.code == 1
+    assert "replay: " in report.text
+    assert "--seeds 1 --first 1 --nodes 1 --faults wiped-disk --loads topics --story" in report.text

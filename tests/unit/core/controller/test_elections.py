@@ -1,0 +1,223 @@
+import msgspec
+from tests.fakes.cluster_image import image_of, record_of, state
+from tests.fakes.cluster_nodes import live_node
+
+from duolog.core.controller.changes import Decision
+from duolog.core.controller.image import ClusterImage
+from duolog.core.controller.settlement import admissions, settlement
+from duolog.model.partition_state import NO_LEADER, PartitionState
+
+
+def settled(image: ClusterImage) -> list[Decision]:
+    return settlement(image, now_ms=7)
+
+
+def only_state(image: ClusterImage) -> PartitionState:
+    (decision,) = settled(image)
+    (change,) = decision.changes
+    return change.state
+
+
+def kinds(image: ClusterImage) -> list[str]:
+    return [event.kind for decision in settled(image) for event in decision.events]
+
+
+def returned(node: int, **changes: object):
+    """Registered anew; the controller knows it under epoch 1."""
+    return live_node(node, epoch=9, **changes)
+
+
+KNOWN = {node: record_of(live_node(node)) for node in (1, 2, 3)}
+
+
+def test_a_healthy_cluster_needs_no_decision() -> None:
+    assert settled(image_of(state(1, (1, 2, 3)), state(2, (2, 3), eligible=()))) == []
+
+
+def test_the_first_live_in_sync_replica_takes_over() -> None:
+    new = only_state(image_of(state(1, (1, 2, 3)), live=(live_node(2), live_node(3))))
+    assert (new.leader, new.leader_epoch, new.in_sync, new.eligible) == (2, 6, (2, 3), ())
+    assert new.broker_epoch == 1
+
+
+def test_a_node_that_drains_is_elected_last() -> None:
+    live = (live_node(2, draining=True), live_node(3))
+    assert only_state(image_of(state(1, (1, 2, 3)), live=live)).leader == 3
+
+
+def test_whom_a_decision_elects_is_compared() -> None:
+    live = (live_node(2), live_node(3))
+    (decision,) = settled(image_of(state(1, (1, 2, 3)), live=live))
+    assert decision.elected == (live_node(2),)
+
+
+def test_a_lost_follower_leaves_the_set_without_an_election() -> None:
+    new = only_state(image_of(state(1, (1, 2, 3)), live=(live_node(1), live_node(3))))
+    assert (new.leader, new.leader_epoch, new.in_sync) == (1, 5, (1, 3))
+
+
+def test_who_leaves_a_set_that_gets_too_small_stays_eligible() -> None:
+    image = image_of(state(1, (1, 2)), live=(live_node(2), live_node(3)), min_in_sync=2)
+    new = only_state(image)
+    assert (new.leader, new.in_sync, new.eligible) == (2, (2,), (1,))
+
+
+def test_an_eligible_replica_leads_when_no_other_is_left() -> None:
+    old = state(NO_LEADER, (2,), eligible=(3,))
+    new = only_state(image_of(old, live=(live_node(1), live_node(3)), min_in_sync=2))
+    assert (new.leader, new.in_sync, new.eligible) == (3, (3,), (2,))
+
+
+def test_who_was_eligible_under_a_stricter_setting_is_not_any_more() -> None:
+    """With fewer replicas asked for, the set may have acknowledged without it since."""
+    old = state(2, (2,), eligible=(3,))
+    new = only_state(image_of(old, live=(live_node(1), live_node(3)), min_in_sync=1))
+    assert (new.leader, new.in_sync) == (NO_LEADER, (2,))
+
+
+def test_rule_07_nobody_leads_who_is_not_in_sync() -> None:
+    old = state(1, (1,))
+    image = image_of(old, live=(live_node(2), live_node(3)))
+    new = only_state(image)
+    assert (new.leader, new.leader_epoch, new.in_sync) == (NO_LEADER, 6, (1,))
+    assert kinds(image) == ["leader lost"]
+
+
+def test_an_unclean_election_only_where_the_topic_asks_for_it() -> None:
+    image = image_of(state(1, (1,)), live=(live_node(2), live_node(3)), is_unclean_allowed=True)
+    new = only_state(image)
+    assert (new.leader, new.in_sync, new.eligible) == (2, (2,), ())
+    assert kinds(image) == ["leader elected uncleanly"]
+
+
+def test_the_last_one_in_sync_leads_again_when_it_is_back() -> None:
+    image = image_of(state(NO_LEADER, (1,)), live=(returned(1), live_node(2)), records=KNOWN)
+    new = only_state(image)
+    assert (new.leader, new.leader_epoch, new.broker_epoch) == (1, 6, 9)
+
+
+def test_rule_04_a_leader_that_registered_anew_is_elected_anew() -> None:
+    image = image_of(state(1, (1,)), live=(returned(1), live_node(2)), records=KNOWN)
+    new = only_state(image)
+    assert (new.leader, new.leader_epoch, new.broker_epoch) == (1, 6, 9)
+
+
+def test_rule_04_so_is_one_whose_return_was_noticed_elsewhere() -> None:
+    """The controller that had judged the node did not come to this partition any more."""
+    new = only_state(image_of(state(1, (1, 2)), live=(returned(1), live_node(2))))
+    assert (new.leader, new.leader_epoch, new.broker_epoch) == (1, 6, 9)
+
+
+def test_rule_04_an_emptied_disk_is_not_elected_as_an_eligible_one() -> None:
+    old = state(NO_LEADER, (2,), eligible=(3,))
+    live = (live_node(1), returned(3, directory="a new one"))
+    new = only_state(image_of(old, live=live, records=KNOWN, min_in_sync=2))
+    assert (new.leader, new.in_sync, new.eligible) == (NO_LEADER, (2,), ())
+
+
+def test_rule_07_who_was_away_re_earns_its_place() -> None:
+    live = (live_node(1), returned(2), live_node(3))
+    new = only_state(image_of(state(1, (1, 2, 3)), live=live, records=KNOWN))
+    assert (new.leader, new.leader_epoch, new.in_sync) == (1, 5, (1, 3))
+
+
+def test_rule_07_who_may_have_lost_records_is_neither_in_sync_nor_eligible() -> None:
+    crashed = returned(2, stopped_cleanly=False)
+    old = state(1, (1, 2), eligible=(3,))
+    live = (live_node(1), crashed, live_node(3))
+    new = only_state(image_of(old, live=live, records=KNOWN, is_fsync=False, min_in_sync=2))
+    assert (new.in_sync, new.eligible) == ((1,), (3,))
+
+
+def test_who_crashed_has_lost_nothing_that_was_synced() -> None:
+    crashed = returned(2, stopped_cleanly=False)
+    live = (live_node(1), crashed, live_node(3))
+    new = only_state(image_of(state(1, (1, 2)), live=live, records=KNOWN, min_in_sync=2))
+    assert (new.in_sync, new.eligible) == ((1,), (2,))
+
+
+def test_rule_07_a_crashed_replica_waits_for_one_that_lost_nothing() -> None:
+    image = image_of(
+        state(1, (1, 2)),
+        live=(returned(1, stopped_cleanly=False), live_node(3)),
+        records=KNOWN,
+        is_fsync=False,
+    )
+    new = only_state(image)
+    assert (new.leader, new.in_sync) == (NO_LEADER, (2,))
+
+
+def test_when_all_crashed_the_leader_is_taken_for_the_best() -> None:
+    live = tuple(returned(node, stopped_cleanly=False) for node in (1, 2, 3))
+    new = only_state(image_of(state(2, (1, 2, 3)), live=live, records=KNOWN, is_fsync=False))
+    assert (new.leader, new.in_sync) == (2, (2,))
+
+
+def test_rule_04_an_emptied_disk_is_in_no_set() -> None:
+    live = (live_node(1), returned(2, directory="a new one"), live_node(3))
+    old = state(1, (1, 2), eligible=(3,))
+    new = only_state(image_of(old, live=live, records=KNOWN, min_in_sync=2))
+    assert (new.in_sync, new.eligible) == ((1,), (3,))
+
+
+def test_rule_04_an_emptied_disk_does_not_lead_even_as_the_last() -> None:
+    image = image_of(
+        state(1, (1,)), live=(returned(1, directory="a new one"), live_node(2)), records=KNOWN
+    )
+    new = only_state(image)
+    assert (new.leader, new.in_sync) == (NO_LEADER, ())
+    assert kinds(image) == ["leader lost", "data lost"]
+
+
+def test_what_was_made_since_the_disk_was_emptied_is_whole() -> None:
+    """A topic that was created on the node before the controller had judged it."""
+    live = (returned(1, directory="a new one"), live_node(2))
+    made = state(1, (1, 2), broker_epoch=9)
+    assert settled(image_of(made, live=live, records=KNOWN)) == []
+
+
+def test_a_node_is_judged_once() -> None:
+    live = (returned(1, directory="a new one"), live_node(2))
+    image = image_of(state(2, (2,)), live=live, records=KNOWN)
+    (record,) = admissions(image)
+    assert (record.node, record.directory, record.epoch) == (1, "a new one", 9)
+    after = msgspec.structs.replace(record, draining=False)
+    assert admissions(image_of(live=live, records={**KNOWN, 1: after})) == []
+
+
+def test_companions_get_the_same_leader_at_once() -> None:
+    """Node 2 is in sync for one of them only."""
+    image = image_of(
+        state(1, (1, 2, 3)),
+        state(1, (1, 3)),
+        live=(live_node(2), live_node(3)),
+        companion=True,
+    )
+    (decision,) = settled(image)
+    assert [change.state.leader for change in decision.changes] == [3, 3]
+
+
+def test_companions_that_disagree_follow_the_messages() -> None:
+    image = image_of(state(2, (1, 2, 3)), state(1, (1, 2, 3)), companion=True)
+    (decision,) = settled(image)
+    (change,) = decision.changes
+    assert (change.state.leader, change.mod_revision) == (2, 101)
+
+
+def test_an_asynchronous_replica_is_never_elected() -> None:
+    image = image_of(
+        state(1, (1,), asynchronous=(2, 3)),
+        live=(live_node(2), live_node(3)),
+        is_unclean_allowed=True,
+    )
+    assert only_state(image).leader == NO_LEADER
+
+
+def test_companions_that_share_no_node_are_led_each_for_itself() -> None:
+    """Otherwise nothing could be copied to bring them together."""
+    apart = state(4, (4,), replicas=(4,))
+    live = (live_node(2), live_node(3), live_node(4, epoch=9))
+    image = image_of(state(1, (1, 2)), apart, live=live, companion=True)
+    (decision,) = settled(image)
+    assert [change.state.leader for change in decision.changes] == [2, 4]
+    assert decision.elected == (live_node(2), live_node(4, epoch=9)), "all that lead are compared"
