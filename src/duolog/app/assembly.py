@@ -68,7 +68,12 @@ class Node:
 
     def followers(self) -> list[asyncio.Task[None]]:
         """Tasks that only end by being cancelled; with any of them, the node must end."""
-        tasks = [self.broker.catalog.follower.task, self.queues.catalog.follower.task]
+        queues = self.queues
+        tasks = [
+            self.broker.catalog.follower.task,
+            queues.catalog.follower.task,
+            queues.move_tasks.board.task,
+        ]
         if self.cluster is not None:
             tasks += self.cluster.tasks
         return [task for task in tasks if task is not None]

@@ -1,5 +1,6 @@
 """Celery with its SQS transport: real workers that run tasks, retries and an ETA."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -35,7 +36,8 @@ def workers(
     with pytest.MonkeyPatch.context() as patch, (folder / "log").open("wb") as log:
         for name, value in environ.items():
             patch.setenv(name, value)
-        celery_app.app.conf.broker_url = environ["CELERY_BROKER"]
+        # It looks at its environment when it is loaded, and may have been for another node.
+        importlib.reload(celery_app)
         started = [
             subprocess.Popen(
                 [*command, "-n", f"worker{each}@%h"], stderr=log, stdout=log, env=os.environ.copy()

@@ -28,7 +28,8 @@ def actors(node: Node, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mod
         patch.setenv("DRAMATIQ_NOTES", str(folder / "notes"))
         worker = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ.copy())
         try:
-            yield importlib.import_module(MODULE)
+            # It looks at its environment when it is loaded, and may have been for another node.
+            yield importlib.reload(importlib.import_module(MODULE))
         finally:
             worker.terminate()
             worker.wait(SECONDS_MAX)

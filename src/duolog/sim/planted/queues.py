@@ -20,7 +20,7 @@ def _deliver_unlocked(self: Any, offset: int, now_ms: int) -> bytes | None:
     return group
 
 
-_FAULTS = ("kill", "power-cut", "reset", "cut-one-way", "delay")
+_FAULTS = ("power-cut", "reset", "cut-one-way", "slow-disk")
 
 MISTAKES: dict[str, Mistake] = {
     "apply-stale-receipt": mistake(

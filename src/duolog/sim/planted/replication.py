@@ -51,10 +51,6 @@ def _say_yes(self: Any, refusal: Any) -> None:
             waiting.popleft()[1].settle(None)
 
 
-def _all_outside(self: Any, high_watermark: int) -> tuple[int, ...]:
-    return tuple(node for node in self._followers if node not in self.in_sync)
-
-
 def _believed_checksum(self: Any, position: int, size: int) -> int:
     return read_header(self._bytes_at(position, HEADER_BYTES)).crc
 
@@ -108,14 +104,9 @@ MISTAKES: dict[str, Mistake] = {
         "A partition's state changes only if it is what was read.",
         (Proposal, "compares", lambda self, epoch: []),
     ),
-    "enter-before-caught-up": mistake(
-        "Who enters the in-sync set has everything that was committed.",
-        (Leadership, "ready", _all_outside),
-        faults=("kill", "slow-disk", "delay", "power-cut"),
-    ),
     "skip-checksum-in-recovery": mistake(
         "Every batch after the recovery point is checked.",
         (Scanner, "_checksum_at", _believed_checksum),
-        faults=("power-cut", "power-cut-of-all", "power-cut-while-writing"),
+        faults=("power-cut", "power-cut-of-all", "power-cut-while-writing", "slow-disk"),
     ),
 }

@@ -17,7 +17,7 @@ from duolog.wire.sqs.messages import (
 
 VISIBILITY_SECONDS = 5
 WAIT_SECONDS = 2
-FORGETFULNESS = 0.1
+FORGETFULNESS = 0.2
 """How often a receiver loses what it received, so that it comes again."""
 LATENESS_SHARE = 0.5
 """Of these, how many it deletes after all, when they may be somebody else's by then."""
@@ -102,8 +102,8 @@ class Receiver:
                     break
 
     def _keep(self, body: str, receipt: str, asked_ns: int) -> None:
-        """To delete it when its time is about over."""
-        due_ns = asked_ns + int(VISIBILITY_SECONDS * NS_PER_S * (0.5 + self._random.random()))
+        """To delete it when its time is over, and it is somebody else's perhaps."""
+        due_ns = asked_ns + int(VISIBILITY_SECONDS * NS_PER_S * (0.8 + self._random.random()))
         self._late.append(_Late(due_ns, body, receipt, asked_ns, self._oracle.deliveries(body)))
 
     async def _delete_late(self) -> None:
