@@ -50,7 +50,7 @@ def test_whatever_happens_nothing_acknowledged_is_lost(
         ):
 
             def until_well() -> None:
-                numbers.wait_for_progress(WELL_SECONDS_MAX, records=PARTITIONS)
+                numbers.wait_for_progress_everywhere(WELL_SECONDS_MAX)
                 wait_for_progress(queues, WELL_SECONDS_MAX)
                 group.check()
 

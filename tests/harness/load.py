@@ -114,6 +114,15 @@ class NumberedLoad:
             assert time.monotonic() < deadline, "nothing is acknowledged any more"
             time.sleep(0.002)
 
+    def wait_for_progress_everywhere(self, seconds_max: float) -> None:
+        """Until more was acknowledged than now in each of the partitions."""
+        before = list(self.acknowledged)
+        deadline = time.monotonic() + seconds_max
+        while stuck := [at for at, count in enumerate(before) if self.acknowledged[at] == count]:
+            assert not self.failures, self.failures[:3]
+            assert time.monotonic() < deadline, f"nothing is acknowledged any more in {stuck}"
+            time.sleep(0.002)
+
     def finish(self) -> None:
         """Stop producing and wait until everything that was sent is acknowledged."""
         self._stopping.set()
