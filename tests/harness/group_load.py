@@ -59,6 +59,7 @@ class Member(Thread):
                 "auto.offset.reset": "earliest",
                 "session.timeout.ms": 6_000,
                 "heartbeat.interval.ms": 500,
+                "socket.timeout.ms": 5_000,
                 "reconnect.backoff.ms": 10,
                 "reconnect.backoff.max.ms": 100,
                 "log_level": 0,

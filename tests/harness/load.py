@@ -50,6 +50,9 @@ class NumberedLoad:
                 "batch.num.messages": 50,
                 "delivery.timeout.ms": 600_000,
                 "request.timeout.ms": 5_000,
+                # A frozen node keeps its connections. For so long a client waits for it to
+                # speak before it asks another; it would be a minute.
+                "socket.timeout.ms": 5_000,
                 "reconnect.backoff.ms": 10,
                 "reconnect.backoff.max.ms": 50,
                 "retry.backoff.ms": 20,

@@ -107,7 +107,7 @@ class Storage:
             recovery_point=recovery_point,
             now_ms=self._clock.now_ms(),
         )
-        _report(topic, index, opened, recovery_point)
+        _report(topic, index, opened)
         partition = Partition(
             topic,
             index,
@@ -118,7 +118,7 @@ class Storage:
             decompressed_bytes_max=self._decompressed_bytes_max,
             high_watermark=None if is_sole else self._watermark_of(topic_id, index, opened),
         )
-        partition.is_incomplete = is_missing or opened.end_offset < recovery_point
+        partition.is_incomplete = is_missing or opened.is_short
         opened.rest()
         return partition
 
@@ -224,15 +224,15 @@ def directory_of(topic: str, index: int) -> str:
     return f"{topic}-{index}"
 
 
-def _report(topic: Topic, index: int, opened: Log, recovery_point: int) -> None:
+def _report(topic: Topic, index: int, opened: Log) -> None:
     recovery = opened.recovery
-    if opened.end_offset < recovery_point:
+    if opened.is_short:
         log.error(
             "durable records are missing",
             topic=topic.name,
             partition=index,
             first_offset=opened.end_offset,
-            next_offset=recovery_point,
+            next_offset=recovery.expected_offset,
         )
     if recovery.truncated_bytes:
         log.warning(

@@ -65,6 +65,11 @@ class Log(Cleaner):
         return cls(disk, path, config, recovered, recovery_point=recovery_point)
 
     @property
+    def is_short(self) -> bool:
+        """Whether it lacks records that were durable, and that nobody has cut off."""
+        return self.end_offset < self.recovery.expected_offset
+
+    @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self.segments)
 

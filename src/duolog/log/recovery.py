@@ -39,6 +39,8 @@ class RecoveryReport:
     """Segments whose index lacked entries before the recovery point."""
     quarantined: tuple[DamagedRange, ...] = ()
     """All known damage, that of earlier recoveries included."""
+    expected_offset: int = 0
+    """Up to where records were durable, but for what was cut off on purpose since."""
 
 
 @dataclass(slots=True)
@@ -81,6 +83,7 @@ class Recovery:
         marks = read_marks(self._disk, self._directory) if MARKS_FILE in names else Marks()
         if marks.rescan_offset is not None:
             self._scan_from = min(self._scan_from, marks.rescan_offset)
+        self._report.expected_offset = self._scan_from
         known_damage: list[DamagedRange] = []
         if QUARANTINE_FILE in names:
             known_damage = read_quarantine(self._disk, self._directory)

@@ -8,6 +8,7 @@ from typing import Protocol
 import pytest
 from tests.harness import etcd
 from tests.harness.etcd import Etcd
+from tests.sim.store_harness import SimHarness
 
 from duolog.adapters.etcd.store import EtcdStore
 from duolog.adapters.sqlite import SqliteStore
@@ -136,6 +137,7 @@ def etcd_harness(request: pytest.FixtureRequest) -> Harness:
 HARNESSES: dict[str, Callable[[pytest.FixtureRequest], Harness]] = {
     "sqlite": sqlite_harness,
     "etcd": etcd_harness,
+    "sim": lambda request: SimHarness(HISTORY_REVISIONS),
 }
 
 StoreFactory = Callable[[], Awaitable[MetaStore]]

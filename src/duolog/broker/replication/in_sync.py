@@ -89,10 +89,15 @@ class InSyncSets:
         due = [proposal for key in self._due if (proposal := self._plan(key)) is not None]
         self._due = {}
         wanted = [*(each for each in self._unsettled if each.is_open), *due]
-        unfit = [each for partition in self._unfit if (each := self._resignation(partition))]
+        unfit = {
+            partition: proposal
+            for partition in self._unfit
+            if (proposal := self._resignation(partition)) is not None
+        }
+        # A refused one is repeated with the next tick, upon the state that has outrun it.
+        self._unfit = dict.fromkeys(unfit)
         if not wanted and not unfit:
             self._unsettled = []
-            self._unfit = {}
             return
         # What may have happened must be kept in mind, whatever the store answers now.
         self._unsettled = wanted
@@ -103,9 +108,10 @@ class InSyncSets:
         for first in range(0, len(wanted), AT_ONCE_MAX):
             batch = wanted[first : first + AT_ONCE_MAX]
             await asyncio.gather(*(self._commit(proposal, epoch) for proposal in batch))
-        for proposal in unfit:
-            await self._store.transact(proposal.compares(epoch), proposal.operations())
-        self._unfit = {}
+        for partition, proposal in unfit.items():
+            result = await self._store.transact(proposal.compares(epoch), proposal.operations())
+            if result.committed:
+                self._unfit.pop(partition, None)
 
     def _plan(self, key: GroupKey) -> Proposal | None:
         members = [

@@ -217,3 +217,21 @@ async def test_rule_04_a_node_that_registers_anew_leads_only_what_it_is_elected_
     assert not partition.is_leader
     await house.elect(1)
     assert partition.is_leader
+
+
+async def test_what_was_cut_off_by_epoch_is_not_missed_after_a_crash(house: House) -> None:
+    await house.start(1, 2)
+    await house.create((1, 2), min_insync_replicas="1")
+    await append(house[1].partition(), b"a")
+    await eventually(lambda: house[2].partition().high_watermark == 1)
+    house.isolate(1)
+    write(house[1].partition(), b"unacknowledged")
+    await house[1].broker.flusher.drain()
+    await house[1].broker.storage.write_points(house[1].broker.partitions())
+    await house.elect(2, in_sync=(2,))
+    house.heal()
+    await eventually(lambda: house[1].partition().log.end_offset == 1)
+    await house[1].crash()
+    await house[1].start()
+    assert house[1].partition().log.end_offset == 1
+    assert not house[1].partition().is_incomplete
