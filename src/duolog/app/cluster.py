@@ -27,6 +27,8 @@ from duolog.ports.peers import PeerHandler
 from duolog.wire.peer.hello import Hello
 from duolog.wire.peer.kinds import PeerKind
 
+_NS_PER_MS = 1_000_000
+
 
 class Clustered:
     def __init__(
@@ -80,6 +82,8 @@ class Clustered:
             session_timeout_ms=settings.integer("broker.session.timeout.ms"),
         )
         self.membership.on_epoch.append(self._broker.registered)
+        self.membership.on_extended.append(self._extended)
+        self._broker.liveness.look = self.membership.check
         self.membership.on_suspend.append(self._suspend)
         self.membership.on_resume.append(self._broker.resume)
         if "controller" in registration.roles:
@@ -131,6 +135,10 @@ class Clustered:
     def _hello(self) -> Hello:
         epoch = 0 if self.membership is None else self.membership.epoch
         return Hello(cluster_id=self._cluster_id, node=self._node_id, epoch=epoch)
+
+    def _extended(self, serve_until_ms: int) -> None:
+        assert self._broker is not None
+        self._broker.liveness.until_ns = serve_until_ms * _NS_PER_MS
 
     def _suspend(self) -> None:
         assert self._broker is not None

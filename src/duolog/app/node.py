@@ -126,7 +126,8 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         code = await stopped
         health.set("start", False, "the node is stopping")
         log.info("stopping")
-    return code
+    # The disk may have failed while everything was made durable.
+    return 1 if node.broker.has_failed else code
 
 
 async def _open(
@@ -188,7 +189,17 @@ async def _open(
 
 
 async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -> dict[str, str]:
-    """Where clients, and other nodes, can come in."""
+    """Where clients, and other nodes, can come in.
+
+    The other nodes are let in first and so turned away last: what clients wait for at the end
+    is only committed once the others have copied it.
+    """
+    addresses: dict[str, str] = {}
+    if node.cluster is not None:
+        peers = await listen_to_peers(settings, node.cluster.door, node.world)
+        cleanup.callback(peers.abort_connections)
+        cleanup.callback(peers.stop_accepting)
+        addresses["peer"] = str(Address(*peers.address))
     door = node.kafka_door
     listener = _listen(settings, door)
     cleanup.callback(listener.abort_connections)
@@ -201,12 +212,8 @@ async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -
     cleanup.push_async_callback(sqs.close, 1.0)
     register_gauges(node.metrics, node.broker, node.housekeeping, listener)
     register_queue_gauges(node.metrics, node.queues)
-    addresses = {"kafka": str(Address(*listener.address)), "sqs": str(Address(*sqs.address))}
-    if node.cluster is not None:
-        peers = await listen_to_peers(settings, node.cluster.door, node.world)
-        cleanup.callback(peers.abort_connections)
-        cleanup.callback(peers.stop_accepting)
-        addresses["peer"] = str(Address(*peers.address))
+    addresses["kafka"] = str(Address(*listener.address))
+    addresses["sqs"] = str(Address(*sqs.address))
     return addresses
 
 

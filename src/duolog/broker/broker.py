@@ -12,6 +12,7 @@ from duolog.broker.cluster_nodes import SoleNode
 from duolog.broker.controller.requests import Requests
 from duolog.broker.flusher import Flusher
 from duolog.broker.groups.coordinator import GroupCoordinator
+from duolog.broker.liveness import Liveness
 from duolog.broker.partition import Partition
 from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.roles import LeadershipListener, Roles
@@ -86,6 +87,7 @@ class Broker:
             new_id=new_id,
         )
         self.roles = Roles(node_id, lag_ms_max=settings.integer("replica.lag.time.max.ms"))
+        self.liveness = Liveness()
         self.groups: GroupCoordinator
         self.requests: Requests
         """What operators ask of partitions and nodes."""

@@ -206,6 +206,8 @@ class Connection(Growable):
         answers = self._answers
         bytes_max = door.request_bytes_max
         now_ns = door.clock.monotonic_ns()
+        if now_ns >= door.liveness.until_ns:
+            door.liveness.look()
         self._is_used = True
         incomplete = False
         if self._transport.backlog_bytes > door.backlog_bytes_max:

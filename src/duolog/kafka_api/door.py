@@ -24,6 +24,7 @@ class KafkaDoor:
         settings = broker.settings
         self._loop = asyncio.get_running_loop()
         self.clock = broker.clock
+        self.liveness = broker.liveness
         self.request_bytes_max = settings.integer("request.bytes.max")
         self.backlog_bytes_max = settings.integer("response.backlog.bytes.max")
         self.receive_budget = ReceiveBudget(settings.integer("receive.buffer.bytes.total.max"))

@@ -21,6 +21,7 @@ from duolog.ports.transport import Chunk, FileRange
 from duolog.records.builder import build_batch
 from duolog.records.record import Record
 from duolog.wire.kafka.apis import ApiKey
+from duolog.wire.kafka.error_codes import ErrorCode
 from duolog.wire.kafka.frames import encode_header, parse_response_header
 from duolog.wire.kafka.messages import decode_response, encode_request
 
@@ -368,3 +369,18 @@ async def test_a_node_that_is_out_of_touch_hangs_up_on_who_asks_whom_to_ask(benc
     bench.receive(request(ApiKey.METADATA, 4, 2, topics))
     assert bench.wire.is_closed
     assert bench.wire.ids() == [1]
+
+
+@pytest.mark.parametrize("is_on_a_lane", [False, True])
+async def test_rule_03_a_leader_that_was_stopped_looks_at_the_clock_before_it_answers(
+    bench: Bench, is_on_a_lane: bool
+) -> None:
+    if is_on_a_lane:
+        for number in (1, 2):
+            bench.receive(produce(number))
+    bench.broker.liveness.until_ns = bench.broker.clock.monotonic_ns()
+    bench.broker.liveness.look = lambda: bench.broker.suspend(NotLeader("the lease has ended"))
+    bench.receive(produce(3))
+    await _settle()
+    ((_, code, _),) = produced(dict(bench.wire.answers())[3])
+    assert code == ErrorCode.NOT_LEADER_OR_FOLLOWER

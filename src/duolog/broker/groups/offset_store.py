@@ -33,6 +33,7 @@ APPEND_BYTES_MAX = 1 << 20
 SEGMENT_BYTES = 100 << 20
 """Small segments keep compaction, and so the next start, quick."""
 BATCH_BYTES_OVERHEAD = 1 << 10
+REPLICAS_IN_SYNC_MIN = 2
 
 
 class StoredRecord(NamedTuple):
@@ -101,6 +102,8 @@ class TopicOffsetStore:
         record_bytes_max = 2 * self._settings.group_bytes_max
         overrides = {
             "cleanup.policy": "compact",
+            # With several replicas, what a group was told is on two disks, whatever the default.
+            "min.insync.replicas": str(REPLICAS_IN_SYNC_MIN),
             "segment.bytes": str(SEGMENT_BYTES),
             "max.message.bytes": str(record_bytes_max + APPEND_BYTES_MAX + BATCH_BYTES_OVERHEAD),
         }

@@ -50,6 +50,8 @@ class Membership:
         self._first_epoch = 0
         self.on_epoch: list[Callable[[int], None]] = []
         """Told of each new broker epoch, before it is served under."""
+        self.on_extended: list[Callable[[int], None]] = []
+        """Told until when, on the monotonic clock in milliseconds, this node may serve."""
         self.on_suspend: list[Callable[[], None]] = []
         """Told to serve nothing more: the others may elect without this node."""
         self.on_resume: list[Callable[[], None]] = []
@@ -98,6 +100,7 @@ class Membership:
         self.epoch = registered.epoch
         self._first_epoch = self._first_epoch or self.epoch
         self._state.registered(registered.sent_ms)
+        self._extended()
         log.info("registered", node=self.node, epoch=self.epoch)
         for told in self.on_epoch:
             told(self.epoch)
@@ -144,6 +147,11 @@ class Membership:
             self._state.renewal_failed(self._clock.monotonic_ms() + _RETRY_MS)
         else:
             self._state.renewed(sent_ms)
+            self._extended()
+
+    def _extended(self) -> None:
+        for told in self.on_extended:
+            told(self._state.serve_until_ms)
 
     async def _keep(self) -> None:
         while True:

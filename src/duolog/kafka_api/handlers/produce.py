@@ -153,6 +153,7 @@ class ProduceHandler:
         self._routes = broker.routes
         self._clock = clock
         self._monotonic_ns = clock.monotonic_ns
+        self._liveness = broker.liveness
         self._now = clock.now_ms
         self._stats = stats
         self._now_ms = 0
@@ -275,6 +276,8 @@ class ProduceHandler:
         if records is None:
             return None
         started_ns = self._monotonic_ns()
+        if started_ns >= self._liveness.until_ns:
+            self._liveness.look()
         now_ms = self._now()
         partition = lane.partition
         try:
