@@ -14,6 +14,7 @@ from duolog.core.queues.changes import Deleted, Trimmed, VisibilityChanged
 from duolog.core.queues.message import from_record
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import OverLimit
+from duolog.records.builder import encoded_size
 from duolog.records.record import Record
 
 PARKED_MAX = 100_000
@@ -39,6 +40,7 @@ class Consuming:
         visibility_ms: int | None,
         attempt: str | None,
         done: Callable[[list[Received] | Refusal], None],
+        bytes_max: int | None = None,
     ) -> Receive:
         """Answered with messages, or after `wait_ms` without any."""
         if visibility_ms is None:
@@ -46,6 +48,7 @@ class Consuming:
         receive = Receive(
             count, visibility_ms, attempt.encode() if attempt else b"", done, self._on_handed_out
         )
+        receive.bytes_left = bytes_max
         if self._queue.is_writable and not self._queue.is_gone:
             self._begin(receive, wait_ms)
         else:
@@ -156,6 +159,10 @@ class Consuming:
                 break
         else:
             return None
+        if receive.bytes_left is not None:
+            offsets, records = _within_bytes(receive, receive.bytes_left, offsets, records)
+            if not offsets:
+                return None
         once = self._queue.config.delivery == "at-most-once"
         end_offset = partition.deliver(
             offsets, now_ms, now_ms + receive.visibility_ms, attempt=receive.attempt, once=once
@@ -252,3 +259,18 @@ class Consuming:
         """The queue was deleted: whoever waits is told."""
         while self._parked:
             self._parked.popitem(last=False)[0].answer(gone())
+
+
+def _within_bytes(
+    receive: Receive, bytes_left: int, offsets: list[int], records: Sequence[Record | None]
+) -> tuple[list[int], list[Record | None]]:
+    """Those of the messages that the answer has room for; the first of all it always has."""
+    readable = [record for record in records if record is not None]
+    room = len(readable)
+    for place, record in enumerate(readable):
+        bytes_left -= encoded_size(record)
+        if bytes_left < 0 and (place or receive.found):
+            room = place
+            break
+    receive.bytes_left = bytes_left
+    return offsets[:room], [*readable[:room]]

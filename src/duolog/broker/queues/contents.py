@@ -31,7 +31,7 @@ class QueueContents(QueueRegistry, ABC):
 
     async def purge_partition(self, queue: Queue, partition: QueuePartition) -> int:
         await self.journaled(queue)
-        purged = sum(level_of(partition)[:3])
+        purged = sum(level_of(partition, self.clock.now_ms())[:3])
         # Not the log's end: what is not readable yet is acknowledged after this.
         await self._commit(partition, Trimmed(partition.delivery.end_offset))
         return purged
@@ -83,10 +83,10 @@ class QueueContents(QueueRegistry, ABC):
         self, queue: Queue, partition: QueuePartition, from_ms: int, to_ms: int
     ) -> int:
         await self.journaled(queue)
-        before = sum(level_of(partition)[:3])
+        before = sum(level_of(partition, self.clock.now_ms())[:3])
         await self._replay(partition, from_ms, to_ms)
         queue.serve_parked()
-        return sum(level_of(partition)[:3]) - before
+        return sum(level_of(partition, self.clock.now_ms())[:3]) - before
 
     async def _replay(self, partition: QueuePartition, from_ms: int, to_ms: int) -> None:
         """Offsets are found by the log's time index, so that messages are, to the millisecond."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from duolog.broker.queues.moving import move_messages
+from duolog.broker.queues.moving import movable_together, move_messages
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
@@ -42,7 +42,12 @@ class DeadLetters:
             partition.delivery.revive()
             queue.serve_parked()
             return
-        offsets = partition.delivery.dead()[:TOGETHER_MAX]
+        offsets: Sequence[int] = partition.delivery.dead()[:TOGETHER_MAX]
+        try:
+            offsets = movable_together(partition, offsets)
+        except Refusal as refusal:
+            self._buried(queue, partition, refusal)
+            return
         if offsets:
             partition.is_burying = True
             move_messages(

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from duolog.broker.broker import Broker
-from duolog.broker.queues.queue_state import QueueState, gone, not_led
+from duolog.broker.queues.queue_partition import not_led
+from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.topics import journal_overrides
 from duolog.model.errors import (
     InvalidPartitions,

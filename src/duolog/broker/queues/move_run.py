@@ -12,8 +12,9 @@ import msgspec
 
 from duolog.broker.queues.move_board import CANCELLING, RUNNING, MoveBoard, MoveTask, key_of
 from duolog.broker.queues.routing.links import QueueLink
-from duolog.broker.queues.routing.scattering import Patience
-from duolog.model.errors import NotLeader, Refusal
+from duolog.broker.queues.routing.requests import Level
+from duolog.broker.queues.routing.scattering import Patience, may_repeat
+from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
 
 TOGETHER_MAX = 100
@@ -25,6 +26,8 @@ log = get_logger("queues")
 
 class Links(Protocol):
     def links(self, name: str) -> list[QueueLink]: ...
+
+    async def level(self, name: str) -> Level: ...
 
 
 class MoveRun:
@@ -79,17 +82,26 @@ class MoveRun:
             await asyncio.sleep(0)
 
     async def _step(self, count: int) -> int:
-        """Move some messages, from one of the nodes that have them; how many that were."""
+        """Move some messages, from one of the nodes that have them; how many that were.
+
+        Where it is not known whether some were moved, those that were not still are: there is
+        no harm in going on.
+        """
         patience = Patience()
         while True:
             try:
                 for link in self._queues.links(self.task.source):
                     if moved := await link.move(self.task.destination, count):
                         return moved
-                return 0
-            except NotLeader:
-                if not await patience.is_left():
+                # A partition that changes its leader just now answers for nothing.
+                if not (await self._queues.level(self.task.source)).has_any:
+                    return 0
+            except Refusal as refusal:
+                if not may_repeat(refusal, idempotent=True) or not await patience.is_left():
                     raise
+            else:
+                if not await patience.is_left():
+                    return 0
 
     async def _save(self) -> bool:
         """False when the store does not answer."""

@@ -14,11 +14,9 @@ from msgspec.structs import replace
 
 from duolog.broker.queues.move_board import CANCELLING, RUNNING, MoveBoard, MoveTask, key_of
 from duolog.broker.queues.move_run import Links, MoveRun
-from duolog.broker.queues.moving import move_messages
+from duolog.broker.queues.moving import movable_together, move_messages
 from duolog.broker.queues.queue import Queue
-from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.queue_state import not_led
-from duolog.broker.queues.routing.requests import Level
+from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.core.queues.changes import VisibilityChanged
 from duolog.core.queues.message import source_of
@@ -46,8 +44,6 @@ class QueueFinder(Links, Protocol):
     def local(self, name: str) -> Queue: ...
 
     def front(self, name: str) -> Queue | RoutedQueue | None: ...
-
-    async def level(self, name: str) -> Level: ...
 
     def dead_letter_sources(self, name: str, after: str, limit: int) -> list[str]: ...
 
@@ -160,8 +156,9 @@ class MoveTasks:
         await self._queues.journaled(queue)
         now_ms = self._now_ms()
         for partition in queue.partitions:
-            offsets = partition.delivery.choose(count, now_ms)
+            offsets: Sequence[int] = partition.delivery.choose(count, now_ms)
             if offsets:
+                offsets = movable_together(partition, offsets)
                 partition.deliver(offsets, now_ms, now_ms + HIDDEN_MS)
                 return await self._move(destination, queue, partition, offsets)
         return 0

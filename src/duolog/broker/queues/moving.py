@@ -4,13 +4,16 @@ from collections.abc import Callable, Sequence
 
 from duolog.broker.queues.commits import when_committed
 from duolog.broker.queues.queue import Queue
-from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.queue_state import not_led
+from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.core.queues.changes import Deleted
 from duolog.core.queues.message import moved_record
 from duolog.model.errors import Refusal
+from duolog.records.builder import encoded_size
 from duolog.records.record import Record
+
+MOVED_BYTES_MAX = 16 << 20
+"""What travels to another node at once, unless a single message has more."""
 
 Moved = Callable[[Sequence[int] | Refusal], None]
 
@@ -62,6 +65,18 @@ def move_messages(
 
     # A crash must not undo the deliveries by which a repetition of the move is recognised.
     when_committed(journal.partition, journal.end_offset, held_back)
+
+
+def movable_together(partition: QueuePartition, offsets: Sequence[int]) -> Sequence[int]:
+    """The first of them that are not too much to travel at once; StorageFailed if the disk
+    cannot be read."""
+    total = 0
+    for place, offset in enumerate(offsets):
+        record = partition.reader.look(offset)
+        total += 0 if record is None else encoded_size(record)
+        if place and total > MOVED_BYTES_MAX:
+            return offsets[:place]
+    return offsets
 
 
 def _is_held_back(partition: QueuePartition, offset: int) -> bool:

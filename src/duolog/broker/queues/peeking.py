@@ -5,8 +5,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from duolog.broker.queues.queue import Queue
-from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.queue_state import not_led
+from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.core.queues.message import Message, from_record
 from duolog.model.queue_errors import InvalidParameterValue
 

@@ -101,9 +101,13 @@ class Queue:
         visibility_ms: int | None,
         attempt: str | None,
         done: Callable[[list[Received] | Refusal], None],
+        bytes_max: int | None = None,
     ) -> Receive:
-        """Answered with messages, or after `wait_ms` without any."""
-        return self._consuming.receive(count, wait_ms, visibility_ms, attempt, done)
+        """Answered with messages, or after `wait_ms` without any.
+
+        With more than `bytes_max` only if it is one message.
+        """
+        return self._consuming.receive(count, wait_ms, visibility_ms, attempt, done, bytes_max)
 
     def delete(
         self,
@@ -121,13 +125,13 @@ class Queue:
         """Hide each for so many milliseconds from now; zero makes it visible at once."""
         self._settling.change_visibility(changes, done)
 
-    def knows(self, message: Outgoing) -> bool:
-        """Whether a FIFO queue has something of the message's group here, or had this one."""
-        return self._sending.knows(message)
+    def knows(self, message: Outgoing, partition: QueuePartition) -> bool:
+        """Whether that of a FIFO queue has something of the message's group, or had this one."""
+        return self._sending.knows(message, partition)
 
-    def knows_record(self, record: Record) -> bool:
+    def knows_record(self, record: Record, partition: QueuePartition) -> bool:
         """As `knows`, for a message that comes from another queue."""
-        return self._sending.knows_record(record)
+        return self._sending.knows_record(record, partition)
 
     def knows_attempt(self, attempt: str) -> bool:
         """Whether a receive of this name was answered here."""

@@ -20,7 +20,7 @@ from duolog.core.queues.deduplication import Deduplication
 from duolog.core.queues.delivery import Delivery
 from duolog.core.queues.message import delay_of, group_of
 from duolog.core.queues.message_batches import build_messages, cut_into_batches
-from duolog.model.errors import CorruptBatch, Refusal
+from duolog.model.errors import CorruptBatch, NotLeader, Refusal
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
 from duolog.records.header import read_header
 from duolog.records.iterator import iter_records
@@ -282,9 +282,19 @@ class QueuePartition:
 
     def change(self, change: Change) -> int:
         """Make the change, and write it down with this turn; returns the journal's offset to
-        wait for before anybody is told."""
+        wait for before anybody is told.
+
+        NotLeader where the partition is not served here any more: should this node lead it
+        again, another object does, which would not hear of the change.
+        """
+        if self.is_gone:
+            raise not_led()
         journal = self.journal
         assert journal is not None, "a queue opens its journals before it changes anything"
         end_offset = journal.write(change)
         self.delivery.apply(change)
         return end_offset
+
+
+def not_led() -> NotLeader:
+    return NotLeader("This node does not lead the partition of the queue.")

@@ -9,7 +9,7 @@ from duolog.broker.queues.receipts import Receipts
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.turn import Turn
 from duolog.config.queue import QueueConfig
-from duolog.model.errors import NotLeader, Refusal, StorageFailed
+from duolog.model.errors import Refusal, StorageFailed
 from duolog.model.queue_errors import QueueDoesNotExist
 
 
@@ -31,6 +31,7 @@ class QueueState:
         "clock",
         "config",
         "has_journals",
+        "is_alone",
         "is_gone",
         "is_whole",
         "owner",
@@ -54,6 +55,8 @@ class QueueState:
         self.turn = turn
         self.owner = owner
         self.has_journals = False
+        self.is_alone = False
+        """Whether this is the only node, so that no other can know of more partitions."""
         self.is_gone = False
         self.is_whole = False
         """Whether every partition of the queue is served here. Then each is in the list at its
@@ -99,14 +102,18 @@ class QueueState:
         elif self.has_journals:
             refuse(StorageFailed("the queue could not be written a moment ago"))
         else:
-            self.owner.open_journals(
-                self, lambda failure: work() if failure is None else refuse(failure)
-            )
+
+            def opened(failure: Refusal | None) -> None:
+                # It may have been deleted meanwhile.
+                if failure is None and self.is_gone:
+                    failure = gone()
+                if failure is None:
+                    work()
+                else:
+                    refuse(failure)
+
+            self.owner.open_journals(self, opened)
 
 
 def gone() -> QueueDoesNotExist:
     return QueueDoesNotExist("The specified queue does not exist.")
-
-
-def not_led() -> NotLeader:
-    return NotLeader("This node does not lead the partition of the queue.")

@@ -29,6 +29,7 @@ class Receive:
         "_done",
         "_on_settled",
         "attempt",
+        "bytes_left",
         "count",
         "found",
         "handed_out",
@@ -57,6 +58,8 @@ class Receive:
         """Takes a parked request out of the queue's list."""
         self.timer: asyncio.TimerHandle | None = None
         """Answers with nothing when the wait is over."""
+        self.bytes_left: int | None = None
+        """How much more the answer may hold, where that is limited; a message it always may."""
         self.handed_out: list[tuple[QueuePartition, Sequence[int]]] = []
         self.found: list[Received] = []
 

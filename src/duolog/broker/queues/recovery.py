@@ -54,7 +54,7 @@ async def open_state(
 
     Refusal when it cannot be written down what must be.
     """
-    knows_too_much = load(partition, config)
+    knows_too_much = load(partition, config, now_ms)
     before = partition.delivery.end_offset
     while partition.delivery.end_offset < partition.data.high_watermark:
         # A topic that becomes a queue may be long, and others are served meanwhile.
@@ -87,12 +87,12 @@ async def _write_anew(journal: Journal, delivery: Delivery, flusher: Flusher) ->
 
 def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
     """Find out again, at once, what has become of the messages."""
-    load(partition, config)
+    load(partition, config, now_ms)
     partition.scan(partition.data.high_watermark, is_new=False)
     settle(partition, config, now_ms)
 
 
-def load(partition: QueuePartition, config: QueueConfig) -> bool:
+def load(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
     """Begin with the newest snapshot; whether it knows more messages than there are."""
     data = partition.data
     partition.delivery, partition.loaded_offset = (
@@ -103,7 +103,7 @@ def load(partition: QueuePartition, config: QueueConfig) -> bool:
         return False
     for offset, head, image in snapshots(partition.journal):
         try:
-            delivery = Delivery.from_snapshot(image, rules_of(config))
+            delivery = Delivery.from_snapshot(image, rules_of(config), now_ms)
         except ValueError as error:
             log.error(
                 "the delivery snapshot is damaged, older changes are used",

@@ -16,12 +16,12 @@ from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
 from duolog.broker.queues.dead_letters import DeadLetters
 from duolog.broker.queues.journal_topics import JournalTopics
 from duolog.broker.queues.queue import Queue
-from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.queue_state import QueueState, gone, not_led
+from duolog.broker.queues.queue_partition import QueuePartition, not_led
+from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receipts import Receipts
 from duolog.broker.queues.recovery import recall_deduplication, rules_of
 from duolog.broker.queues.routing.leaders import Leaders
-from duolog.broker.queues.routing.links import QueueLink, RemoteQueue
+from duolog.broker.queues.routing.links import NoPeers, QueueLink, RemoteQueue
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.broker.queues.routing.served_queue import LocalDuties, ServedQueue
 from duolog.broker.queues.serving import Serving
@@ -161,6 +161,7 @@ class QueueRegistry(LocalDuties, ABC):
 
     async def queue_created(self, entry: QueueEntry) -> None:
         queue = Queue(entry, Receipts(self._receipt_key, entry.id), self.clock, self._turn, self)
+        queue.state.is_alone = isinstance(self._peers, NoPeers)
         self._queues[entry.name] = queue
         self._routed[queue] = RoutedQueue(
             queue, Leaders(self.broker, queue), partial(self._link, queue)
@@ -283,11 +284,11 @@ class QueueRegistry(LocalDuties, ABC):
         delivery = partition.delivery
         was_quiet = partition.is_quiet
         partition.is_quiet = True
-        if delivery.tick(now_ms) or (queue.parked and delivery.ready_count):
-            queue.serve_parked()
         if now_ms >= partition.upkeep_ms:
             self._keep_up(queue, partition, now_ms)
             partition.upkeep_ms = now_ms + (QUIET_MS if was_quiet else UPKEEP_MS)
+        if delivery.tick(now_ms) or (queue.parked and delivery.ready_count):
+            queue.serve_parked()
         if delivery.has_dead and partition.journal is not None and now_ms >= partition.burial_ms:
             self._dead_letters.bury(queue, partition)
         due_ms = delivery.next_deadline_ms()

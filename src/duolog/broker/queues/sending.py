@@ -1,6 +1,7 @@
 """How messages come into a queue: from its producers, and from other queues."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 
 import msgspec
@@ -8,8 +9,8 @@ import msgspec
 from duolog.broker.queues.commits import Commits, Settled
 from duolog.broker.queues.identities import sequence_number
 from duolog.broker.queues.plans import Failures, Place, Plans
-from duolog.broker.queues.queue_partition import QueuePartition, Trait
-from duolog.broker.queues.queue_state import QueueState, gone, not_led
+from duolog.broker.queues.queue_partition import QueuePartition, Trait, not_led
+from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.core.queues.deduplication import deduplication_key
 from duolog.core.queues.message import Outgoing, group_of, moved_key, to_record
 from duolog.core.queues.routing import partition_for_group
@@ -46,9 +47,9 @@ class Sending:
     def flush(self) -> None:
         """Append what was sent in this turn: one batch of records for each partition."""
         gathered, self._gathered = self._gathered, []
-        if not self._queue.is_whole:
-            gathered = self._placeable(gathered)
         now_ms = self._queue.clock.now_ms()
+        if not self._queue.is_whole:
+            gathered = self._placeable(gathered, now_ms)
         plans = Plans()
         place = self._place_once if self._queue.config.fifo else self._place
         placed = [
@@ -59,21 +60,31 @@ class Sending:
         for places, done in placed:
             self._answer(places, failed, done)
 
-    def _placeable(self, gathered: Sequence[Gathered]) -> list[Gathered]:
+    def _placeable(self, gathered: Sequence[Gathered], now_ms: int) -> list[Gathered]:
         """Those that go to a partition that is served here; the others are refused."""
         placeable = []
         for messages, done in gathered:
-            if all(self._is_for_here((each.group_id or "").encode()) for each in messages):
+            if all(self._is_message_for_here(each, now_ms) for each in messages):
                 placeable.append((messages, done))
             else:
                 done(not_led())
         return placeable
 
-    def _is_for_here(self, group: bytes) -> bool:
+    def _is_message_for_here(self, message: Outgoing, now_ms: int) -> bool:
+        group = (message.group_id or "").encode()
+        return self._is_for_here(
+            group, lambda: self._key_of(self._with_key(message), group), now_ms
+        )
+
+    def _is_for_here(self, group: bytes, key: Callable[[], bytes | None], now_ms: int) -> bool:
+        """Also a repetition of what came here before the group's home was elsewhere."""
         partitions = self._queue.partitions
         if not partitions or not self._queue.config.fifo:
             return bool(partitions)
-        return self._has_group(group) or self._home_of(group) is not None
+        if self._has_group(group) or self._home_of(group) is not None:
+            return True
+        known = key()
+        return known is not None and self._find_duplicate(known, now_ms) is not None
 
     def _has_group(self, group: bytes) -> bool:
         return any(partition.has_group(group) for partition in self._queue.partitions)
@@ -85,20 +96,20 @@ class Sending:
         total = len(partitions) if self._queue.is_whole else partitions[0].data.topic.partitions
         return self._queue.partition(partition_for_group(group, total))
 
-    def knows(self, message: Outgoing) -> bool:
-        """Whether a FIFO queue has something of the message's group here, or had this one."""
+    def knows(self, message: Outgoing, partition: QueuePartition) -> bool:
+        """Whether that of a FIFO queue has something of the message's group, or had this one."""
         group = (message.group_id or "").encode()
-        return self._knows(group, self._key_of(self._with_key(message), group))
+        return self._knows(partition, group, self._key_of(self._with_key(message), group))
 
-    def knows_record(self, record: Record) -> bool:
+    def knows_record(self, record: Record, partition: QueuePartition) -> bool:
         """As `knows`, for a message that comes from another queue."""
-        return self._knows(group_of(record, fifo=True) or b"", moved_key(record))
+        return self._knows(partition, group_of(record, fifo=True) or b"", moved_key(record))
 
-    def _knows(self, group: bytes, key: bytes | None) -> bool:
-        if self._has_group(group):
+    def _knows(self, partition: QueuePartition, group: bytes, key: bytes | None) -> bool:
+        if partition.has_group(group):
             return True
         now_ms = self._queue.clock.now_ms()
-        return key is not None and self._find_duplicate(key, now_ms) is not None
+        return key is not None and partition.deduplication.find(key, now_ms) is not None
 
     def _place(self, message: Outgoing, plans: Plans, now_ms: int) -> Place:
         """Where a standard queue will have the message."""
@@ -196,7 +207,10 @@ class Sending:
         now_ms = self._queue.clock.now_ms()
         is_fifo = self._queue.config.fifo
         if not self._queue.is_whole and not all(
-            self._is_for_here(group_of(record, fifo=True) or b"") for record in records
+            self._is_for_here(
+                group_of(record, fifo=True) or b"", partial(moved_key, record), now_ms
+            )
+            for record in records
         ):
             done(not_led())
             return

@@ -30,9 +30,9 @@ from duolog.model.errors import Refusal
 from duolog.model.names import queue_state_topic
 from duolog.observe.logs import get_logger
 
-COMMIT_WAIT_S = 1.0
-"""How long whoever makes a queue waits for what its topic holds to be committed. In a cluster
-without enough replicas that may take for ever, and other queues are not held up by it."""
+OPEN_WAIT_S = 1.0
+"""How long whoever makes a queue waits for it to be served. Without enough replicas, or with a
+disk that fails, that may take for ever, and other queues are not held up by it."""
 RETRY_S = 2.0
 
 log = get_logger("queues")
@@ -52,26 +52,19 @@ class ServingOwner(Protocol):
         ...
 
 
-class _Opening:
-    """A partition that is about to be served."""
-
-    def __init__(self) -> None:
-        self.is_committed = asyncio.Event()
-        self.task: asyncio.Task[None]
-
-
 class Serving:
     def __init__(self, broker: Broker, clock: SteadyClock, turn: Turn, owner: ServingOwner) -> None:
         self._broker = broker
         self._clock = clock
         self._turn = turn
         self._owner = owner
-        self._openings: dict[tuple[Queue, int], _Opening] = {}
+        self._openings: dict[tuple[Queue, int], asyncio.Task[None]] = {}
+        """Partitions that are about to be served."""
         broker.leadership.append(self)
 
     def stop(self) -> None:
         for opening in self._openings.values():
-            opening.task.cancel()
+            opening.cancel()
 
     # Following leadership.
 
@@ -100,9 +93,9 @@ class Serving:
         if data is None or not all(map(self._leads, (data, journal))):
             return
         self._abandon(queue, index)
-        opening = self._openings[queue, index] = _Opening()
-        opening.task = asyncio.ensure_future(self._open(queue, data, journal, opening))
-        opening.task.add_done_callback(partial(self._done, queue, index, opening))
+        opening = asyncio.ensure_future(self._open(queue, data, journal))
+        self._openings[queue, index] = opening
+        opening.add_done_callback(partial(self._done, queue, index))
 
     def end(self, queue: Queue, index: int) -> None:
         self._abandon(queue, index)
@@ -118,42 +111,31 @@ class Serving:
                 self._abandon(queue, index)
 
     async def until_open(self, queue: Queue, index: int) -> None:
-        """Wait until the partition is served, unless it has to wait for other nodes itself."""
+        """Wait until the partition is served, unless that takes long."""
         opening = self._openings.get((queue, index))
-        if opening is None:
-            return
-        try:
-            async with asyncio.timeout(COMMIT_WAIT_S):
-                await opening.is_committed.wait()
-        except TimeoutError:
-            return
-        await asyncio.wait({opening.task})
+        if opening is not None:
+            await asyncio.wait({opening}, timeout=OPEN_WAIT_S)
 
     def _abandon(self, queue: Queue, index: int) -> None:
         opening = self._openings.pop((queue, index), None)
         if opening is not None:
-            opening.is_committed.set()
-            opening.task.cancel()
+            opening.cancel()
 
-    def _done(self, queue: Queue, index: int, opening: _Opening, task: asyncio.Task[None]) -> None:
-        opening.is_committed.set()
+    def _done(self, queue: Queue, index: int, opening: asyncio.Task[None]) -> None:
         if self._openings.get((queue, index)) is opening:
             del self._openings[queue, index]
-        if not task.cancelled() and (failure := task.exception()) is not None:
+        if not opening.cancelled() and (failure := opening.exception()) is not None:
             raise failure
 
     # Opening one.
 
-    async def _open(
-        self, queue: Queue, data: Partition, journal: Partition | None, opening: _Opening
-    ) -> None:
+    async def _open(self, queue: Queue, data: Partition, journal: Partition | None) -> None:
         partition = None
         while partition is None:
             try:
                 for half in (data, journal):
                     if half is not None:
                         await half.until_committed(half.log.end_offset)
-                opening.is_committed.set()
                 partition = await self._opened(queue, data, journal)
             except Refusal as refusal:
                 if not all(map(self._leads, (data, journal))):
@@ -162,6 +144,8 @@ class Serving:
                 await asyncio.sleep(RETRY_S)
         queue.add(partition)
         self._owner.opened(queue, partition)
+        # What was committed while its state was being written is not told again.
+        partition.advanced()
 
     async def _opened(
         self, queue: Queue, data: Partition, journal: Partition | None

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from duolog.broker.queues.commits import Commits
-from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.queue_state import QueueState, not_led
+from duolog.broker.queues.queue_partition import QueuePartition, not_led
+from duolog.broker.queues.queue_state import QueueState
 from duolog.broker.queues.receipts import Receipt, receipt_invalid
 from duolog.core.queues.changes import Deleted, VisibilityChanged
 from duolog.core.queues.held import Held
@@ -125,7 +125,9 @@ class Settling:
         receipt = self._queue.receipts.decode(handle)
         partition = self._queue.partition(receipt.partition)
         if partition is None:
-            raise receipt_invalid() if self._queue.is_whole else not_led()
+            # In a cluster it may be one that was added, of which this node has yet to hear.
+            is_invalid = self._queue.is_alone and self._queue.is_whole
+            raise receipt_invalid() if is_invalid else not_led()
         return receipt, partition
 
 

@@ -212,9 +212,17 @@ class Delivery(Transitions):
         return encode_image(image)
 
     @classmethod
-    def from_snapshot(cls, data: bytes, rules: DeliveryRules) -> "Delivery":
-        """ValueError when it is damaged, or of the other kind of queue."""
+    def from_snapshot(
+        cls, data: bytes, rules: DeliveryRules, now_ms: int | None = None
+    ) -> "Delivery":
+        """ValueError when it is damaged, or of the other kind of queue.
+
+        The clock of whoever made it may be ahead of the one that counts `now_ms`: by that one
+        a time is not over before it has come.
+        """
         image = decode_image(data)
+        if now_ms is not None and image.now_ms > now_ms:
+            image.now_ms = now_ms
         if image.fifo != rules.fifo:
             raise ValueError("a snapshot of the other kind of queue")
         delivery = cls(rules, image.end_offset)

@@ -252,7 +252,11 @@ class Transitions:
 
     def _apply_trimmed(self, change: Trimmed) -> None:
         (before_offset,) = change
-        self._finish([offset for offset in self._held if offset < before_offset])
+        expired = [offset for offset in self._held if offset < before_offset]
+        if expired:
+            self._finish(expired)
+            # Their groups may go on.
+            self._has_news = True
         self._delayed.remove_below(before_offset)
         self.ready_count -= self._waiting.trim(before_offset)
         self._replays = [replay for replay in self._replays if replay[0] >= before_offset]

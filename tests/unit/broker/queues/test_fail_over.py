@@ -321,6 +321,8 @@ async def test_too_few_replicas_are_refused_at_once(cluster: QueueCluster) -> No
     one = cluster.node(1)
     await one.send("work", Outgoing("a"))
     (received,) = await one.receive("work", visibility_ms=HIDDEN_MS)
+    # Nobody comes back.
+    cluster.isolate(1)
     await cluster.elect_all("work", 0, 1, in_sync=(1,))
     await eventually(lambda: one.broker.partition("work", 0).in_sync_count == 1)
     await eventually(lambda: one.broker.partition("__queue.work", 0).in_sync_count == 1)

@@ -224,6 +224,9 @@ class QueueMachine(RuleBasedStateMachine):
         if latest is None:
             return
         scope, given, sent_ms = latest
+        if (scope is not None) != self.work.by_group:
+            # It was given in another scope: whether it is known in this one is not promised.
+            return
         wait_ms = sent_ms + DEDUPLICATION_MS - is_early - self.both.now_ms
         if wait_ms >= 0:
             self.both.advance(wait_ms)

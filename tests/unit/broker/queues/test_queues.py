@@ -85,6 +85,8 @@ def test_a_receipt_of_another_queue_or_a_forged_one_is_refused(house: QueueHouse
         (received.receipt_handle[:5], received.receipt_handle[6:])
     )
     assert isinstance(house.delete("one", forged)[0], ReceiptHandleIsInvalid)
+    nowhere = house.queue("one").state.receipts.encode(9, 0, 1, 0, 0)
+    assert isinstance(house.delete("one", nowhere)[0], ReceiptHandleIsInvalid)
     assert house.queue("one").counts() == (0, 1, 0)
 
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.core.queues.desk import FIFO, HIDDEN_MS, STANDARD, Desk
 
+from duolog.core.queues.changes import Delivered, VisibilityChanged
 from duolog.core.queues.delivery import Delivery
 from duolog.core.queues.rules import DeliveryRules
 
@@ -83,6 +84,18 @@ def test_rules_that_changed_meanwhile_are_applied() -> None:
     freed = Delivery.from_snapshot(limited.snapshot(), STANDARD)
     assert freed.dead() == ()
     assert freed.ready_count == 2
+
+
+def test_a_time_is_not_over_because_the_clock_before_was_ahead() -> None:
+    ahead = Delivery(STANDARD)
+    ahead.enqueue(0, 0, group=None)
+    ahead.tick(60_000)
+    delivery = Delivery.from_snapshot(ahead.snapshot(), STANDARD, now_ms=10_000)
+    delivery.apply(Delivered((0,), 10_000, 20_000, b""))
+    delivery.apply(VisibilityChanged(0, 45_000))
+    assert delivery.in_flight_count == 1
+    delivery.enqueue(1, 10_000, group=None, due_ms=15_000)
+    assert delivery.delayed_count == 1
 
 
 def test_a_snapshot_of_many_messages_in_flight_stays_small() -> None:

@@ -16,6 +16,7 @@ from duolog.broker.queues.push.request import Header, push_headers
 from duolog.broker.queues.push.slots import PushSlots
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.receiving import Received
+from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
 from duolog.ports.http import PushFailed
@@ -41,6 +42,7 @@ class Pusher:
     def __init__(
         self,
         queue: Queue,
+        front: Callable[[], Queue | RoutedQueue | None],
         endpoint: str,
         post: Post,
         slots: PushSlots,
@@ -48,7 +50,9 @@ class Pusher:
         *,
         visibility_ms_min: int,
     ) -> None:
+        """`front` is the queue wherever it is served; none once it is deleted."""
         self._queue = queue
+        self._front = front
         self._endpoint = endpoint
         self._post = post
         self._slots = slots
@@ -144,7 +148,12 @@ class Pusher:
         if self._health.worked():
             log.info("a push endpoint works again", **self._names())
         self._resume()
-        self._queue.delete([received.receipt_handle], self._settled)
+        self._settling.delete([received.receipt_handle], self._settled)
+
+    @property
+    def _settling(self) -> Queue | RoutedQueue:
+        """Another node may lead the message by now: what was pushed is not pushed again there."""
+        return self._front() or self._queue
 
     def _failed(self, received: Received, failure: BaseException) -> None:
         self._counts.failed += 1
@@ -155,7 +164,7 @@ class Pusher:
         self._hide(received, back_off_ms(received.receive_count))
 
     def _hide(self, received: Received, ms: int) -> None:
-        self._queue.change_visibility([(received.receipt_handle, ms)], self._settled)
+        self._settling.change_visibility([(received.receipt_handle, ms)], self._settled)
 
     def _settled(self, result: list[Refusal | None] | Refusal) -> None:
         """What could not be settled is hidden no longer than its visibility says."""

@@ -6,6 +6,7 @@ and loses it with that.
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Protocol
 
 from duolog.broker.queues.catalog import QueueEntry
@@ -14,6 +15,7 @@ from duolog.broker.queues.push.pusher import PushCounts, Pusher
 from duolog.broker.queues.push.request import Header
 from duolog.broker.queues.push.slots import PushSlots
 from duolog.broker.queues.queue import Queue
+from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.config.settings import Settings
 from duolog.ports.http import Poster
 
@@ -26,6 +28,8 @@ STOP_SECONDS_MAX = 5.0
 
 class QueueFinder(Protocol):
     def find(self, name: str) -> Queue | None: ...
+
+    def front(self, name: str) -> Queue | RoutedQueue | None: ...
 
     def all(self) -> Iterator[Queue]: ...
 
@@ -87,6 +91,7 @@ class Pushing:
             return
         pusher = self._pushers[entry.name] = Pusher(
             queue,
+            partial(self._queues.front, entry.name),
             endpoint,
             self._post,
             self._slots,

@@ -28,10 +28,12 @@ Settled = list[Refusal | None]
 class QueueLink(Protocol):
     """Raises Refusal. A call that is cancelled hands nothing out."""
 
-    async def send(self, messages: Sequence[Outgoing], *, only_known: bool = False) -> Results: ...
+    async def send(self, messages: Sequence[Outgoing], *, known_in: int | None = None) -> Results:
+        """With a partition: only those that follow, or repeat, what it has; None for others."""
+        ...
 
     async def accept(
-        self, records: Sequence[Record], *, only_known: bool = False
+        self, records: Sequence[Record], *, known_in: int | None = None
     ) -> list[bool | Refusal]: ...
 
     async def receive(
@@ -93,15 +95,15 @@ class RemoteQueue:
         except msgspec.MsgspecError as error:
             raise PeerFailed(f"node {self._node} answers nonsense: {error}") from error
 
-    async def send(self, messages: Sequence[Outgoing], *, only_known: bool = False) -> Results:
-        asked = requests.SendAsked(self._name, self._id, tuple(messages), only_known)
+    async def send(self, messages: Sequence[Outgoing], *, known_in: int | None = None) -> Results:
+        asked = requests.SendAsked(self._name, self._id, tuple(messages), known_in)
         answer = await self._ask(PeerKind.QUEUE_SEND, asked, requests.SentAnswer)
         return requests.unpacked(answer)
 
     async def accept(
-        self, records: Sequence[Record], *, only_known: bool = False
+        self, records: Sequence[Record], *, known_in: int | None = None
     ) -> list[bool | Refusal]:
-        asked = requests.AcceptAsked(self._name, self._id, tuple(records), only_known)
+        asked = requests.AcceptAsked(self._name, self._id, tuple(records), known_in)
         answer = await self._ask(PeerKind.QUEUE_ACCEPT, asked, list[bool | bytes])
         return requests.unpacked(answer)
 

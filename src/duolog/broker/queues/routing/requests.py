@@ -26,13 +26,13 @@ class Asked(msgspec.Struct, frozen=True, array_like=True):
 
 class SendAsked(Asked, frozen=True, array_like=True):
     messages: tuple[Outgoing, ...]
-    only_known: bool
-    """Only messages whose group, or whose earlier sending, this node still knows."""
+    known_in: int | None
+    """Only messages whose group, or whose earlier sending, this partition still knows."""
 
 
 class AcceptAsked(Asked, frozen=True, array_like=True):
     records: tuple[Record, ...]
-    only_known: bool
+    known_in: int | None
 
 
 class ReceiveAsked(Asked, frozen=True, array_like=True):
@@ -91,6 +91,8 @@ class Level(NamedTuple):
     oldest_sent_ms: int | None
     records: int
     """Messages that are kept, the deleted ones among them."""
+    has_any: bool = False
+    """Whether a receive would get something: what is ready may be in a group that is locked."""
 
 
 SentAnswer = list[Sent | bytes | None]

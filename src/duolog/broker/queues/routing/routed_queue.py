@@ -13,13 +13,12 @@ from duolog.broker.queues.commits import Settled
 from duolog.broker.queues.peeking import Page
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_state import gone
-from duolog.broker.queues.receipts import receipt_invalid
 from duolog.broker.queues.receiving import Received
 from duolog.broker.queues.routing.leaders import Leaders
 from duolog.broker.queues.routing.links import QueueLink
 from duolog.broker.queues.routing.routed_receiving import RoutedReceive, RoutedReceiving
 from duolog.broker.queues.routing.routed_sending import RoutedSending
-from duolog.broker.queues.routing.scattering import nobody_leads, scatter
+from duolog.broker.queues.routing.scattering import failed, nobody_leads, scatter
 from duolog.broker.queues.sending import Sent
 from duolog.config.queue import QueueConfig
 from duolog.core.queues.message import Outgoing
@@ -116,11 +115,9 @@ class RoutedQueue:
             except Refusal as refusal:
                 results[place] = refusal
                 continue
-            if receipt.partition >= self._leaders.partitions > 0:
-                results[place] = receipt_invalid()
-            else:
-                places.append(place)
-                partitions.append((receipt.partition, item))
+            # A partition that is not known here may be one that was just added.
+            places.append(place)
+            partitions.append((receipt.partition, item))
         settled = await scatter(
             partitions,
             lambda each: self._leaders.of(each[0]),
@@ -180,5 +177,8 @@ async def _told(work: Coroutine[Any, Any, Any], done: Callable[[Any], None]) -> 
     except asyncio.CancelledError:
         done(gone())
         raise
+    except Exception as error:
+        # A mistake of ours; whoever waits is told all the same.
+        done(failed(error))
     else:
         done(result)

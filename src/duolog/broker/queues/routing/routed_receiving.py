@@ -15,6 +15,7 @@ from duolog.broker.queues.routing.links import QueueLink
 from duolog.broker.queues.routing.scattering import (
     PAUSE_SECONDS_MAX,
     Patience,
+    failed,
     is_unknown,
     nobody_leads,
 )
@@ -77,6 +78,9 @@ class RoutedReceiving:
             found = await self._receive(receive, wait_ms)
         except Refusal as refusal:
             receive.done(refusal)
+        except Exception as error:
+            # A mistake of ours; whoever waits is told all the same.
+            receive.done(failed(error))
         else:
             receive.done(found)
 

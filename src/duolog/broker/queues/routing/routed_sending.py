@@ -26,8 +26,9 @@ from duolog.records.record import Record
 
 T = TypeVar("T")
 
-Offer = Callable[[QueueLink, Sequence[Any], bool], Coroutine[Any, Any, Sequence[Any]]]
-"""To a node; the last says whether only what it knows already. Falsy where it does not."""
+Offer = Callable[[QueueLink, Sequence[Any], int | None], Coroutine[Any, Any, Sequence[Any]]]
+"""To a node; the last is a partition of its, if that takes only what it knows already. Falsy
+where it does not."""
 
 
 class RoutedSending:
@@ -41,7 +42,7 @@ class RoutedSending:
         return await self._offered(
             messages,
             lambda message: (message.group_id or "").encode(),
-            lambda link, some, only_known: link.send(some, only_known=only_known),
+            lambda link, some, known_in: link.send(some, known_in=known_in),
         )
 
     async def accept(self, records: Sequence[Record]) -> None:
@@ -49,7 +50,7 @@ class RoutedSending:
         results = await self._offered(
             records,
             lambda record: group_of(record, fifo=True) or b"",
-            lambda link, some, only_known: link.accept(some, only_known=only_known),
+            lambda link, some, known_in: link.accept(some, known_in=known_in),
         )
         for result in results:
             if isinstance(result, Refusal):
@@ -66,7 +67,7 @@ class RoutedSending:
         sent = await scatter(
             [items[place] for place in places],
             lambda item: self._leaders.of_group(group_of(item)),
-            lambda node, some: offer(self._link(node), some, False),
+            lambda node, some: offer(self._link(node), some, None),
             idempotent=True,
         )
         for place, result in zip(places, sent, strict=True):
@@ -90,11 +91,16 @@ class RoutedSending:
             answers = await scatter(
                 [items[place] for place in left],
                 partial(self._leader_of, index),
-                lambda node, some: offer(self._link(node), some, True),
+                partial(self._offer_known, offer, index),
                 idempotent=True,
             )
             for place, answer in zip(left, answers, strict=True):
                 results[place] = answer
+
+    async def _offer_known(
+        self, offer: Offer, index: int, node: int, some: Sequence[Any]
+    ) -> Sequence[Any]:
+        return await offer(self._link(node), some, index)
 
     def _leader_of(self, index: int, item: object) -> int | None:
         return self._leaders.of(index)
@@ -109,7 +115,7 @@ class RoutedSending:
             node = self._next_node(is_first)
             if node is not None:
                 answers = await asked(
-                    lambda node, some: offer(self._link(node), some, False),
+                    lambda node, some: offer(self._link(node), some, None),
                     node,
                     [items[place] for place in pending],
                 )

@@ -9,11 +9,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from duolog.model.errors import LeadershipLost, NotLeader, PeerFailed, Refusal, RequestTimedOut
+from duolog.observe.logs import get_logger
 
 ROUTE_SECONDS_MAX = 10.0
 """How long a request looks for the leader: longer than a fail-over takes."""
 PAUSE_SECONDS_MIN = 0.02
 PAUSE_SECONDS_MAX = 0.25
+
+log = get_logger("queues")
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,6 +89,12 @@ async def asked(ask: Ask[T, R], node: int, items: Sequence[T]) -> Sequence[R | R
         return await ask(node, items)
     except Refusal as refusal:
         return [refusal.with_traceback(None)] * len(items)
+
+
+def failed(error: Exception) -> PeerFailed:
+    """What is told where something happened that nobody thought of."""
+    log.error("a request to other nodes failed", exc_info=error)
+    return PeerFailed(f"the request failed: {error!r}")
 
 
 def nobody_leads() -> NotLeader:

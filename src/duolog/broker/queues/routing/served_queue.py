@@ -7,14 +7,16 @@ from typing import Any, Protocol
 from duolog.broker.queues import peeking
 from duolog.broker.queues.peeking import Page, Peeked
 from duolog.broker.queues.queue import Queue
-from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.queue_state import not_led
+from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.receiving import Received
 from duolog.broker.queues.routing.links import Answer, Results, Settled
 from duolog.broker.queues.routing.requests import Level
 from duolog.core.queues.message import Outgoing
 from duolog.model.errors import Refusal
 from duolog.records.record import Record
+
+ANSWER_BYTES_MAX = 16 << 20
+"""Of messages that travel together, unless a single one has more."""
 
 
 class LocalDuties(Protocol):
@@ -36,8 +38,11 @@ class ServedQueue:
         self._queue = queue
         self._duties = duties
 
-    async def send(self, messages: Sequence[Outgoing], *, only_known: bool = False) -> Results:
-        wanted = [not only_known or self._queue.knows(message) for message in messages]
+    async def send(self, messages: Sequence[Outgoing], *, known_in: int | None = None) -> Results:
+        wanted = [True] * len(messages)
+        if known_in is not None:
+            (partition,) = self._served([known_in])
+            wanted = [self._queue.knows(message, partition) for message in messages]
         sent = [message for message, is_wanted in zip(messages, wanted, strict=True) if is_wanted]
         results: list[Any] = []
         if sent:
@@ -48,9 +53,12 @@ class ServedQueue:
         return [next(taken) if is_wanted else None for is_wanted in wanted]
 
     async def accept(
-        self, records: Sequence[Record], *, only_known: bool = False
+        self, records: Sequence[Record], *, known_in: int | None = None
     ) -> list[bool | Refusal]:
-        wanted = [not only_known or self._queue.knows_record(record) for record in records]
+        wanted = [True] * len(records)
+        if known_in is not None:
+            (partition,) = self._served([known_in])
+            wanted = [self._queue.knows_record(record, partition) for record in records]
         taken = [record for record, is_wanted in zip(records, wanted, strict=True) if is_wanted]
         if taken:
             answer = Answer()
@@ -65,7 +73,12 @@ class ServedQueue:
             return []
         answer = Answer()
         receive = self._queue.receive(
-            count=count, wait_ms=0, visibility_ms=visibility_ms, attempt=attempt, done=answer.tell
+            count=count,
+            wait_ms=0,
+            visibility_ms=visibility_ms,
+            attempt=attempt,
+            done=answer.tell,
+            bytes_max=ANSWER_BYTES_MAX,
         )
         try:
             received: list[Received] = await answer
@@ -102,7 +115,8 @@ class ServedQueue:
         return list(await answer)
 
     async def levels(self, partitions: Sequence[int]) -> list[Level]:
-        return [level_of(each) for each in self._served(partitions)]
+        now_ms = self._queue.state.clock.now_ms()
+        return [level_of(each, now_ms) for each in self._served(partitions)]
 
     async def purge(self, partitions: Sequence[int]) -> list[int]:
         purge = self._duties.purge_partition
@@ -134,7 +148,7 @@ class ServedQueue:
         return await self._duties.move_local(self._queue, destination, count)
 
 
-def level_of(partition: QueuePartition) -> Level:
+def level_of(partition: QueuePartition, now_ms: int) -> Level:
     delivery = partition.delivery
     return Level(
         delivery.ready_count,
@@ -142,6 +156,7 @@ def level_of(partition: QueuePartition) -> Level:
         delivery.delayed_count,
         delivery.oldest_sent_ms(),
         partition.data.high_watermark - partition.data.log.start_offset,
+        bool(delivery.choose(1, now_ms)),
     )
 
 
@@ -153,4 +168,5 @@ def total_of(levels: Sequence[Level]) -> Level:
         sum(each.delayed for each in levels),
         min(oldest, default=None),
         sum(each.records for each in levels),
+        any(each.has_any for each in levels),
     )

@@ -74,6 +74,7 @@ class Verification:
             moved += [(pair, message) for message in self.accept_arrivals(pair)]
         for pair in self.pairs.values():
             self._accept_releases(pair)
+            self._accept_expired(pair)
             self._accept_takings(pair)
             if pair.is_moving:
                 self._accept_hidings(pair)
@@ -122,6 +123,21 @@ class Verification:
                     continue
                 if now.hidden_until_ms is None or now.receive_count > receive_count:
                     message.happen(Hidden(min(self.now_ms, message.state.hidden_until_ms)))
+
+    def _accept_expired(self, pair: Pair) -> None:
+        """What is past retention, and went before others of its group were taken."""
+        now_ms, model = self.now_ms, pair.model
+        seen = observe(self.queue(pair))
+        just_taken = {
+            place for taking in pair.takings for place in taking.handed_out[len(taking.taken) :]
+        }
+        for message in list(model.messages.values()):
+            if (
+                message.place not in seen.keys() | just_taken
+                and model.is_past_retention(message, now_ms)
+                and not (pair.is_moving or self._is_condemned(pair, message))
+            ):
+                model.end(message, now_ms)
 
     def _accept_takings(self, pair: Pair) -> None:
         now_ms, model = self.now_ms, pair.model

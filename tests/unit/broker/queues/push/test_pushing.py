@@ -1,5 +1,6 @@
 """Queues that push: delivered by POST, settled by the answer, never lost or hidden for long."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
@@ -10,6 +11,8 @@ from structlog.testing import capture_logs
 from tests.fakes.poster import FakePoster
 from tests.fakes.queue_house import QueueHouse, bodies
 
+from duolog.broker.queues.push.pusher import PushCounts, Pusher
+from duolog.broker.queues.push.slots import PushSlots
 from duolog.config.settings import Settings
 from duolog.core.queues.message import MessageAttribute, Outgoing
 from duolog.model.errors import Refusal
@@ -89,6 +92,34 @@ def test_what_was_there_before_the_endpoint_is_pushed_too(
     set_attributes(house, "work", PUSH)
     assert sorted(endpoint.texts) == ["a", "b", "c", "d", "e", "f"]
     assert house.queue("work").counts() == (0, 0, 0)
+
+
+def test_a_push_is_settled_wherever_the_message_is_led_by_then(
+    house: QueueHouse, endpoint: FakePoster
+) -> None:
+    queue = house.create("work")
+    send(house, "work", *plain("a"))
+    settled: list[str] = []
+
+    class Elsewhere:
+        def delete(self, handles: list[str], done: Callable[[Any], None]) -> None:
+            settled.extend(handles)
+            done([None])
+
+    front: Any = Elsewhere()
+
+    async def push() -> None:
+        slots = PushSlots(1)
+        Pusher(
+            queue, lambda: front, ENDPOINT, endpoint.post, slots, PushCounts(), visibility_ms_min=1
+        ).start()
+        while slots.taken:
+            await asyncio.sleep(0)
+
+    house.run(push())
+    house.settle()
+    assert endpoint.texts == ["a"]
+    assert len(settled) == 1
 
 
 def test_a_delayed_message_is_pushed_when_it_is_due(
