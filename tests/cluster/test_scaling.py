@@ -23,7 +23,7 @@ from tests.harness.numbered import check_numbered_through
 TOPIC = "numbers"
 PARTITIONS = 6
 OUTAGE_SECONDS_MAX = 20.0
-SETTLE_SECONDS_MAX = 45.0
+SETTLE_SECONDS_MAX = 120.0
 ASK_SECONDS_MAX = 5.0
 FETCHED_BYTES = "duolog_partition_bytes_out_total"
 

@@ -279,6 +279,9 @@ def test_a_receive_leaves_nothing_to_the_garbage_collector(sqs: Workbench, end: 
     queue = sqs.queues.make("q")
     seconds = 0 if end == "at once" else 20
     request = sqs.request("ReceiveMessage", {"QueueUrl": url("q"), "WaitTimeSeconds": seconds})
+    # What the first request of its kind makes is kept, and replaces what was kept before.
+    sqs.door(sqs.request("ReceiveMessage", {"QueueUrl": url("q"), "WaitTimeSeconds": 0}))
+    queue.receives.clear()
     gc.collect()
     gc.disable()
     try:

@@ -1,6 +1,6 @@
 """A change of in-sync sets, or the wish not to lead, as one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -20,12 +20,16 @@ class Change:
     """That proposed it; another one has its own proposals."""
     entry: PartitionEntry
     state: PartitionState
-    entering: tuple[Compare, ...] = ()
-    """The runs that caught up: a node that was started since is not the one that did."""
 
     @property
     def key(self) -> str:
         return partition_key(self.partition.topic.id, self.partition.index)
+
+    def entering(self) -> Iterator[Compare]:
+        """A node that has been started since it caught up is not the one that did."""
+        for node in self.state.in_sync:
+            if self.leadership is not None and node not in self.entry.state.in_sync:
+                yield Compare(broker_key(node), self.leadership.broker_epoch(node))
 
     @property
     def is_open(self) -> bool:
@@ -47,7 +51,7 @@ class Proposal:
         compares = {controller_epoch.key: controller_epoch}
         for change in self.changes:
             compares[change.key] = Compare(change.key, change.entry.mod_revision)
-            compares.update({each.key: each for each in change.entering})
+            compares.update({each.key: each for each in change.entering()})
         return list(compares.values())
 
     def operations(self) -> list[Put]:
@@ -60,14 +64,10 @@ class Proposal:
 
 def changed_in_sync(
     partition: Partition, leadership: Leadership, in_sync: tuple[int, ...]
-) -> Change | None:
-    """None if nothing changes about who can be elected."""
+) -> Change:
     entry = partition.entry
     assert entry is not None
     old = entry.state
-    is_same = set(in_sync) == set(old.in_sync)
-    if is_same and not old.eligible:
-        return None
     eligible: tuple[int, ...] = ()
     if len(in_sync) < leadership.min_in_sync:
         # Nothing is acknowledged by so few, so whoever had everything still has.
@@ -79,28 +79,17 @@ def changed_in_sync(
             and leadership.knows(node)
             and not leadership.has_fallen_back(node)
         )
-    if is_same and eligible == old.eligible:
-        return None
     state = msgspec.structs.replace(old, in_sync=in_sync, eligible=eligible)
-    entering = tuple(
-        Compare(broker_key(node), leadership.broker_epoch(node))
-        for node in in_sync
-        if node not in old.in_sync
-    )
-    return Change(partition, leadership, entry, state, entering)
+    return Change(partition, leadership, entry, state)
 
 
 def resigned(partition: Partition, node: int) -> Change | None:
-    """The node leaves the lead to whoever else has everything; None if there is nobody."""
+    """The node leaves the lead to whoever else is in sync; None if there is nobody."""
     entry = partition.entry
     if entry is None or entry.state.leader != node:
         return None
     old = entry.state
     others = tuple(each for each in old.in_sync if each != node)
-    eligible = tuple(each for each in old.eligible if each != node)
-    if not others:
-        # Nothing was acknowledged since those were in sync.
-        others, eligible = eligible, ()
     if not others:
         return None
     state = msgspec.structs.replace(
@@ -108,7 +97,7 @@ def resigned(partition: Partition, node: int) -> Change | None:
         leader=NO_LEADER,
         leader_epoch=old.leader_epoch + 1,
         in_sync=others,
-        eligible=eligible,
+        eligible=tuple(each for each in old.eligible if each != node),
         broker_epoch=0,
     )
     return Change(partition, None, entry, state)

@@ -41,7 +41,7 @@ class ReplicaOracle:
 
     def compare(self, copies: Copies) -> None:
         """All copies hold the same up to where all of them are committed."""
-        if not copies:
+        if len(copies) < 2:
             return
         (number, first), *others = copies.items()
         end_offset = min(partition.high_watermark for partition in copies.values())

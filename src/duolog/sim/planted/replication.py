@@ -8,7 +8,6 @@ from duolog.broker.leading import LeadingReplica
 from duolog.broker.partition import Partition
 from duolog.broker.replica import Replica
 from duolog.broker.replication import served_copies
-from duolog.broker.replication.proposal import Proposal
 from duolog.core.producers import ProducerTable
 from duolog.core.replica.leadership import Leadership
 from duolog.log.scan import Scanner
@@ -99,10 +98,6 @@ MISTAKES: dict[str, Mistake] = {
     "accept-duplicates": mistake(
         "A batch that is sent again is recognised by its sequence.",
         (ProducerTable, "find_duplicate", lambda self, header: None),
-    ),
-    "change-state-without-compare": mistake(
-        "A partition's state changes only if it is what was read.",
-        (Proposal, "compares", lambda self, epoch: []),
     ),
     "skip-checksum-in-recovery": mistake(
         "Every batch after the recovery point is checked.",

@@ -2,11 +2,7 @@
 
 import asyncio
 
-import pytest
 from tests.fakes.replicas import House, a_batch, eventually, write
-
-from duolog.broker.replication.copier import all_durable
-from duolog.model.errors import CorruptBatch, LeadershipLost
 
 
 async def test_followers_copy_what_the_leader_writes(house: House) -> None:
@@ -85,64 +81,3 @@ async def test_fewer_required_in_sync_commit_what_waits(house: House) -> None:
     await catalog.edit_config("t", lambda given: {**given, "min.insync.replicas": "1"})
     async with asyncio.timeout(10):
         assert await appending == 0
-
-
-async def test_an_answer_to_an_earlier_copy_leaves_no_hole(house: House) -> None:
-    await house.start(1, 2)
-    await house.create((1, 2))
-    house.isolate(2)
-    leader, copy = house[1].partition(), house[2].partition()
-    write(leader, b"a")
-    write(leader, b"b")
-    second = house[1].content()[len(house[1].content()) // 2 :]
-    with pytest.raises(CorruptBatch):
-        copy.append_copied(memoryview(second), 1, 2)
-    assert copy.log.end_offset == 0
-
-
-async def test_an_answer_that_is_under_way_is_not_for_what_is_followed_anew(
-    house: House,
-) -> None:
-    await house.start(1, 2)
-    await house.create((1, 2))
-    leader, copy = house[1].partition(), house[2].partition()
-    await leader.append(a_batch(b"a"))
-    copier, key = house[2].replicator._copiers[1], (copy.topic.id.bytes, 0)
-    assert key in copier._named
-    copier.forget(copy)
-    assert key not in copier._named
-    assert key in copier._forgotten
-    copier.follow(copy)
-    assert key not in copier._forgotten
-    await leader.append(a_batch(b"b"))
-    assert house[2].content() == house[1].content()
-
-
-async def test_an_empty_copy_beyond_the_end_is_filled_from_the_start(house: House) -> None:
-    await house.start(1, 2)
-    await house.create((1, 2), min_insync_replicas="1")
-    await house.change(in_sync=(1,))
-    await house[1].partition().append(a_batch())
-    await eventually(lambda: house[2].partition().log.end_offset == 1)
-    house.isolate(2)
-    await asyncio.sleep(0.05)
-    house[2].partition().restart_at(500)
-    house.heal()
-    await eventually(lambda: house[2].content() == house[1].content())
-
-
-async def test_who_waits_for_what_is_cut_is_told(house: House) -> None:
-    """Else a loop that copies from another leader by now would wait for ever."""
-    await house.start(1, 2)
-    await house.create((1, 2))
-    house[2].disk.is_held = True
-    copy = house[2].partition()
-    write(house[1].partition())
-    await eventually(lambda: copy.log.end_offset == 1)
-    waiting = asyncio.ensure_future(all_durable([copy]))
-    await asyncio.sleep(0)
-    house.isolate(2)
-    copy.cut_to(0)
-    with pytest.raises(LeadershipLost):
-        await asyncio.wait_for(waiting, 10)
-    house[2].disk.release()
