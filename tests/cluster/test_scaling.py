@@ -19,6 +19,7 @@ from kafka.admin import KafkaAdminClient
 from tests.harness.cluster import Cluster
 from tests.harness.load import NumberedLoad
 from tests.harness.numbered import check_numbered_through
+from tests.harness.sqs_line import SqsLine
 
 TOPIC = "numbers"
 PARTITIONS = 6
@@ -209,3 +210,18 @@ def test_another_node_becomes_the_controller(cluster: Cluster, clean: bool) -> N
         cluster.create_topic("later", PARTITIONS, copies=2)
         cluster.nodes[before].start()
         cluster.until_settled()
+
+
+def test_roles_can_be_split(tmp_path: Path) -> None:
+    roles = {1: "broker,controller", 2: "broker", 3: "frontend"}
+    settings = {number: {"node.roles": each} for number, each in roles.items()}
+    with Cluster(tmp_path, node_settings=settings) as cluster:
+        cluster.until_settled()
+        assert [cluster.nodes[number].sqs for number in (1, 2)] == ["", ""]
+        with SqsLine(cluster.nodes[3].sqs) as wire:
+            url = wire.call("CreateQueue", QueueName="orders")["QueueUrl"]
+            wire.call("SendMessage", QueueUrl=url, MessageBody="hello")
+            answer = wire.call("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=5)
+        assert [message["Body"] for message in answer["Messages"]] == ["hello"]
+        holding = {node["id"]: node["copies"] for node in cluster.described()["nodes"]}
+        assert holding[3] == 0 < min(holding[1], holding[2])

@@ -114,7 +114,7 @@ class Node:
                 raise self._failure(f"the node was not ready after {READY_SECONDS_MAX:.0f} s")
             time.sleep(POLL_SECONDS)
         addresses = json.loads(self._ready_file.read_text())
-        self.kafka, self.sqs = addresses["kafka"], addresses["sqs"]
+        self.kafka, self.sqs = addresses["kafka"], addresses.get("sqs", "")
         self.admin, self.peer = addresses["admin"], addresses.get("peer")
         return self
 

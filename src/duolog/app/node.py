@@ -208,12 +208,13 @@ async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -
     cleanup.push_async_callback(node.broker.groups.stop)
     cleanup.callback(listener.stop_accepting)
     door.start()
-    sqs = await _serve_http("sqs.listen", settings, node.sqs_door())
-    cleanup.push_async_callback(sqs.close, 1.0)
+    if "frontend" in settings.get("node.roles"):
+        sqs = await _serve_http("sqs.listen", settings, node.sqs_door())
+        cleanup.push_async_callback(sqs.close, 1.0)
+        addresses["sqs"] = str(Address(*sqs.address))
     register_gauges(node.metrics, node.broker, node.housekeeping, listener)
     register_queue_gauges(node.metrics, node.queues)
     addresses["kafka"] = str(Address(*listener.address))
-    addresses["sqs"] = str(Address(*sqs.address))
     return addresses
 
 
@@ -238,7 +239,7 @@ def _registration(
         host=settings.text("node.host") or socket.gethostname(),
         roles=tuple(settings.get("node.roles")),
         kafka=advertised("kafka"),
-        sqs=addresses["sqs"],
+        sqs=addresses.get("sqs", ""),
         admin=addresses["admin"],
         peer=advertised("peer"),
     )

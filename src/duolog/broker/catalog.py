@@ -107,9 +107,6 @@ class Catalog:
         leader = self.partition_state(self.get(topic), index).leader
         return None if leader == NO_LEADER else leader
 
-    def is_led_here(self, topic: str, index: int) -> bool:
-        return self.leader_of(topic, index) == self._node_id
-
     def subscribe(self, listener: CatalogListener) -> None:
         """Before `start`: the listener is told of every topic that is there, too."""
         self.follower.subscribe(listener)

@@ -28,10 +28,6 @@ class Process:
         self.random = world.seed.random(f"process {name} {life}")
         self.new_id = world.seed.new_id(f"ids {name} {life}")
 
-    @property
-    def is_alive(self) -> bool:
-        return not self.loop.is_dead
-
 
 class Machine:
     def __init__(self, world: World, network: Network, store: StoreServer, name: str) -> None:

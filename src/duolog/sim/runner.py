@@ -11,7 +11,6 @@ from duolog.observe.logs import configure_logs
 from duolog.sim.simulation import Options, Outcome, simulate
 from duolog.wire.kafka.schema import preload
 
-STORY_LINES_MAX = 200
 PROBLEMS_SHOWN = 3
 WARM_UP_SECONDS = 1.0
 

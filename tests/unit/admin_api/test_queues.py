@@ -15,7 +15,7 @@ from duolog.observe.metrics import Metrics
 from duolog.ports.http import Request, Response
 
 HERE = "127.0.0.1:5"
-PATHS = ["/queues", "/queues/work", "/queues/work/messages", "/queues/work/replay"]
+PATHS = ["/queues", "/queues/jobs", "/queues/jobs/messages", "/queues/jobs/replay"]
 
 
 class Api:
@@ -45,8 +45,8 @@ class Api:
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[Api]:
     house = QueueHouse(str(tmp_path / "meta.sqlite"))
-    house.create("work")
-    house.send("work", *(Outgoing(text) for text in "abc"))
+    house.create("jobs")
+    house.send("jobs", *(Outgoing(text) for text in "abc"))
     yield Api(house)
     house.close()
 
@@ -67,7 +67,7 @@ def test_only_programs_on_this_machine_are_told_about_queues(
 ) -> None:
     answer = api.ask(path, method, {"from_ms": 0, "to_ms": 1}, **sender)
     assert answer.status == 403
-    assert "work" not in answer.body.decode()
+    assert "jobs" not in answer.body.decode()
 
 
 @pytest.mark.parametrize("path", ["/livez", "/metrics"])
@@ -77,9 +77,9 @@ def test_health_and_metrics_are_for_everybody(api: Api, path: str) -> None:
 
 
 def test_messages_come_in_pages(api: Api) -> None:
-    page = api.get("/queues/work/messages?limit=2")
+    page = api.get("/queues/jobs/messages?limit=2")
     assert [each["body"] for each in page["messages"]] == ["a", "b"]
-    assert api.get(f"/queues/work/messages?from={page['next']}")["next"] is None
+    assert api.get(f"/queues/jobs/messages?from={page['next']}")["next"] is None
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_messages_come_in_pages(api: Api) -> None:
     ],
 )
 def test_a_wrong_parameter_is_refused(api: Api, query: str) -> None:
-    answer = api.ask(f"/queues/work/messages?{query}")
+    answer = api.ask(f"/queues/jobs/messages?{query}")
     assert answer.status == 400
     assert json.loads(answer.body)["code"] == "InvalidParameterValue"
 
@@ -100,7 +100,7 @@ def test_a_wrong_parameter_is_refused(api: Api, query: str) -> None:
     [
         ("/queues/absent", "QueueDoesNotExist"),
         ("/queues/absent/messages", "QueueDoesNotExist"),
-        ("/queues/work/messages?id=absent", "MessageDoesNotExist"),
+        ("/queues/jobs/messages?id=absent", "MessageDoesNotExist"),
     ],
 )
 def test_it_is_told_what_is_not_there(api: Api, target: str, code: str) -> None:
@@ -117,11 +117,11 @@ def test_a_wrong_method_is_told_the_right_one(api: Api, path: str) -> None:
 
 
 def test_a_path_that_is_none_is_not_found(api: Api) -> None:
-    assert api.ask("/queues/work/colour", "DELETE").status == 404
+    assert api.ask("/queues/jobs/colour", "DELETE").status == 404
 
 
 def test_a_replay_tells_how_many_messages_come_again(api: Api) -> None:
-    answer = api.ask("/queues/work/replay", "POST", {"from_ms": 0, "to_ms": (1 << 63) - 1})
+    answer = api.ask("/queues/jobs/replay", "POST", {"from_ms": 0, "to_ms": (1 << 63) - 1})
     assert (answer.status, json.loads(answer.body)) == (200, {"messages": 0})
 
 
@@ -137,4 +137,4 @@ def test_a_replay_tells_how_many_messages_come_again(api: Api) -> None:
     ],
 )
 def test_a_replay_of_no_time_is_refused(api: Api, wanted: object) -> None:
-    assert api.ask("/queues/work/replay", "POST", wanted).status == 400
+    assert api.ask("/queues/jobs/replay", "POST", wanted).status == 400

@@ -9,17 +9,7 @@ from duolog.cli.output import Format, counted, print_rows, tell
 from duolog.client.cluster_operator import ClusterDetails, ClusterOperator
 from duolog.config.address import Address
 
-_COLUMNS = (
-    "id",
-    "alive",
-    "controller",
-    "draining",
-    "roles",
-    "leads",
-    "copies",
-    "kafka",
-    "sqs",
-)
+_COLUMNS = ("id", "alive", "controller", "draining", "roles", "leads", "copies", "kafka", "sqs")
 
 
 async def status(admin: Address, output: Format) -> None:
@@ -52,15 +42,7 @@ def _problem(told: ClusterDetails) -> str | None:
 async def events(admin: Address, limit: int, output: Format) -> None:
     async with ClusterOperator(admin) as operator:
         told = await operator.events(limit)
-    rows = [
-        {
-            "time": datetime.fromtimestamp(event.time_ms / 1000, UTC).isoformat(
-                " ", "milliseconds"
-            ),
-            **msgspec.to_builtins(event),
-        }
-        for event in told
-    ]
+    rows = [{"time": _time(event.time_ms), **msgspec.to_builtins(event)} for event in told]
     print_rows(rows, output, ("time", "kind", "subject", "text"))
 
 

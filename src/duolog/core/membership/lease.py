@@ -47,10 +47,6 @@ class Lease:
         """As the caller was last told by a step."""
         return self._is_serving
 
-    @property
-    def is_lost(self) -> bool:
-        return self._is_lost
-
     def step(self, now_ms: int) -> Step:
         """What to do now; asked again until it says WAIT."""
         is_safe = not self._is_lost and now_ms < self._serve_until_ms
