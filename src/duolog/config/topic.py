@@ -206,7 +206,7 @@ _DECLARED = (
         "async_replicas",
         "int",
         "How many of each partition's replicas, the last ones, follow without ever being waited"
-        " for or elected. Counts for partitions that are made or reassigned from then on.",
+        " for or elected. Counts for partitions that are made from then on.",
         least=0,
     ),
     _kept(
