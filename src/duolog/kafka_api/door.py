@@ -40,18 +40,18 @@ class KafkaDoor:
         )
         self._idle_ms_max = settings.integer("connection.idle.ms.max")
         self._frame_ms_max = settings.integer("frame.receive.ms.max")
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, None] = {}
         self._to_resume: dict[Connection, None] = {}
         self._sweeper: asyncio.Task[None] | None = None
         broker.flusher.after_sync.append(self.resume)
 
     def new_session(self, transport: Transport) -> Connection:
         connection = Connection(self, transport)
-        self._connections.add(connection)
+        self._connections[connection] = None
         return connection
 
     def forget(self, connection: Connection) -> None:
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
         self._to_resume.pop(connection, None)
 
     def serve_soon(self, connection: Connection) -> None:

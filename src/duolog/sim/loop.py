@@ -63,6 +63,36 @@ class SimHandle(asyncio.TimerHandle):
         return f"<{self._callback!r}>"
 
 
+class SimFuture(asyncio.Future[Any]):
+    """Lies in sets where its number says, not its address: they are walked in one order."""
+
+    def __init__(self, *, loop: "ProcessLoop") -> None:
+        super().__init__(loop=loop)
+        self._number = loop.world.next_number()
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class SimTask(asyncio.Task[Any]):
+    """Lies in sets where its number says, as a future does."""
+
+    def __init__(
+        self,
+        coro: Coroutine[Any, Any, Any],
+        *,
+        loop: "ProcessLoop",
+        name: str | None,
+        context: Context | None,
+    ) -> None:
+        # Before the parent's: that puts it into the set of all tasks.
+        self._number = loop.world.next_number()
+        super().__init__(coro, loop=loop, name=name, context=context)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
 class ProcessLoop(asyncio.AbstractEventLoop):
     def __init__(self, world: "World", name: str) -> None:
         self.world = world
@@ -138,7 +168,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         return handle
 
     def create_future(self) -> "asyncio.Future[Any]":
-        return asyncio.Future(loop=self)
+        return SimFuture(loop=self)
 
     def create_task(  # type: ignore[override]
         self,
@@ -147,7 +177,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         name: str | None = None,
         context: Context | None = None,
     ) -> "asyncio.Task[T]":
-        return asyncio.Task(coro, loop=self, name=name, context=context)
+        return SimTask(coro, loop=self, name=name, context=context)
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., T], *args: Any

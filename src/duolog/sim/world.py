@@ -55,6 +55,7 @@ class World:
         self.ready: deque[SimHandle] = deque()
         self._timers: list[tuple[int, int, SimHandle]] = []
         self._timers_set = 0
+        self._numbers_given = 0
         self.loops: list[ProcessLoop] = []
         self.ground = new_loop(self, "world")
         """The loop of what is not part of any process: faults, the store, the oracle."""
@@ -62,6 +63,11 @@ class World:
     def set_timer(self, when_ns: int, handle: SimHandle) -> None:
         self._timers_set += 1
         heappush(self._timers, (when_ns, self._timers_set, handle))
+
+    def next_number(self) -> int:
+        """One that no other has got in this run."""
+        self._numbers_given += 1
+        return self._numbers_given
 
     def after(
         self,
