@@ -31,12 +31,20 @@ def resolve_format(wanted: str, stream: TextIO) -> Format:
     return cast(Format, wanted)
 
 
-def configure_logs(level: str, wanted: str, stream: TextIO = sys.stderr) -> None:
-    """Send events of at least this level to the stream; `wanted` is auto, text or json."""
+_utc_now = structlog.processors.TimeStamper(fmt="iso", utc=True)
+
+
+def configure_logs(
+    level: str, wanted: str, stream: TextIO = sys.stderr, *, stamp: Processor = _utc_now
+) -> None:
+    """Send events of at least this level to the stream; `wanted` is auto, text or json.
+
+    `stamp` gives an event its "timestamp".
+    """
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[Processor] = [
         structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        stamp,
         structlog.processors.StackInfoRenderer(),
     ]
     rendering = _rendering(resolve_format(wanted, stream), stream)

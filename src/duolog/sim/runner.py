@@ -1,5 +1,6 @@
 """Runs many seeds, as many at a time as there are processors, and reports."""
 
+import asyncio
 import multiprocessing
 import sys
 import time
@@ -7,7 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from structlog.typing import EventDict
+
 from duolog.observe.logs import configure_logs
+from duolog.sim.loop import ProcessLoop
 from duolog.sim.simulation import Options, Outcome, simulate
 from duolog.wire.kafka.schema import preload
 
@@ -24,7 +28,7 @@ def run_seeds(
     until_found: bool = False,
 ) -> int:
     """The process's exit code: 0 if all seeds are clean."""
-    configure_logs("info" if with_story else "critical", "text")
+    configure_logs("info" if with_story else "critical", "text", stamp=_stamp)
     _warm_up(options)
     began = time.perf_counter()
     outcomes = []
@@ -39,6 +43,14 @@ def run_seeds(
                 break
     print(_summary(outcomes, time.perf_counter() - began))
     return 0 if all(outcome.is_clean for outcome in outcomes) else 1
+
+
+def _stamp(logger: object, method: str, event: EventDict) -> EventDict:
+    """Virtual time, and the process that says it."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, ProcessLoop)
+    event["timestamp"] = f"{loop.time():11.6f} {loop.name:14}"
+    return event
 
 
 def _warm_up(options: Options) -> None:

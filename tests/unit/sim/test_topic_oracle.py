@@ -69,8 +69,15 @@ def test_a_record_past_the_watermark_is_noticed(oracle, verdict):
 def test_offsets_that_go_back_are_noticed(verdict):
     oracle = GroupOracle(verdict)
     oracle.acknowledged(0, 10, at_ns=100)
-    oracle.fetched(0, 10, asked_ns=200)
-    oracle.fetched(0, 9, asked_ns=50)
+    oracle.fetched(0, 10, asked_ns=200, at_ns=210)
+    oracle.fetched(0, 9, asked_ns=50, at_ns=210)
     assert verdict.violations == [], "that was asked before the commit was acknowledged"
-    oracle.fetched(0, 9, asked_ns=200)
+    oracle.fetched(0, 9, asked_ns=200, at_ns=220)
+    assert rules(verdict) == ["committed offsets never go back"]
+
+
+def test_an_offset_that_was_seen_counts_as_committed(verdict):
+    oracle = GroupOracle(verdict)
+    oracle.fetched(0, 10, asked_ns=100, at_ns=110)
+    oracle.fetched(0, 9, asked_ns=200, at_ns=210)
     assert rules(verdict) == ["committed offsets never go back"]

@@ -233,7 +233,7 @@ class Copier:
             )
             self._retry_later(key)
             return
-        if partition.log.end_offset == named.offset:
+        if not result.must_be_answered(named.offset):
             return
         if self._is_brought_in(partition):
             now = asyncio.get_running_loop().time()

@@ -20,7 +20,14 @@ PlaceKey = tuple[bytes, int]
 class Place:
     """One partition in one session."""
 
-    __slots__ = ("_session", "partition", "told_start_offset", "told_watermark", "wanted")
+    __slots__ = (
+        "_session",
+        "is_answered",
+        "partition",
+        "told_start_offset",
+        "told_watermark",
+        "wanted",
+    )
 
     def __init__(self, session: "CopySession", partition: Partition | None, wanted: CopyWanted):
         self._session = session
@@ -28,16 +35,20 @@ class Place:
         self.wanted = wanted
         self.told_watermark = -1
         self.told_start_offset = -1
+        self.is_answered = False
+        """Whether the follower has got something to take in, and not told yet how far it is."""
         if partition is not None:
             partition.add_copying(self)
 
     def end_advanced(self, replica: Replica) -> None:
-        self._session.stirred[self] = None
-        self._session.wake()
+        if not self.is_answered:
+            self._session.stirred[self] = None
+            self._session.wake()
 
     def watermark_advanced(self, replica: Replica) -> None:
-        self._session.stirred[self] = None
-        self._session.wake_soon()
+        if not self.is_answered:
+            self._session.stirred[self] = None
+            self._session.wake_soon()
 
     def leave(self) -> None:
         if self.partition is not None:
@@ -67,6 +78,7 @@ class CopySession:
             place = self.places[key] = Place(self, partition, wanted)
         else:
             place.wanted = wanted
+            place.is_answered = False
         self.stirred[place] = None
         return place
 

@@ -154,12 +154,7 @@ class ServedCopies:
             result = found.result
             told.append((place, found))
             left -= result.length
-            is_urgent |= (
-                result.length > 0
-                or result.error != CopyError.NONE
-                or result.diverging_end >= 0
-                or result.next_offset > place.wanted.offset
-            )
+            is_urgent |= result.must_be_answered(place.wanted.offset)
         return told, is_urgent
 
     def _look(self, session: CopySession, place: Place, left: int) -> Served | None:
@@ -203,8 +198,10 @@ def _tell(session: CopySession, told: list[Told]) -> list[Served]:
     session.news_from = None
     for place, served in told:
         session.stirred.pop(place, None)
-        place.told_watermark = served.result.high_watermark
-        place.told_start_offset = served.result.start_offset
+        result = served.result
+        place.is_answered = result.must_be_answered(place.wanted.offset)
+        place.told_watermark = result.high_watermark
+        place.told_start_offset = result.start_offset
     return [served for _, served in told]
 
 

@@ -10,7 +10,7 @@ class GroupOracle:
     def __init__(self, verdict: Verdict) -> None:
         self._verdict = verdict
         self.committed: dict[int, tuple[int, int]] = {}
-        """Per partition the largest offset whose commit was acknowledged, and when."""
+        """Per partition the largest offset whose commit was acknowledged or seen, and when."""
         self._wanted: Mapping[int, int] | None = None
         self._reached = asyncio.Event()
 
@@ -32,11 +32,13 @@ class GroupOracle:
         ):
             self._reached.set()
 
-    def fetched(self, partition: int, offset: int, asked_ns: int) -> None:
-        """By a request that was sent then."""
-        known, at_ns = self.committed.get(partition, (-1, 0))
-        if at_ns < asked_ns and offset < known:
+    def fetched(self, partition: int, offset: int, asked_ns: int, at_ns: int) -> None:
+        """By a request that was sent and answered then."""
+        known, known_ns = self.committed.get(partition, (-1, 0))
+        if known_ns < asked_ns and offset < known:
             self._verdict.violated(
                 "committed offsets never go back",
                 f"partition {partition} was committed at {known}, is at {offset}",
             )
+        # The answer to its commit may have been lost.
+        self.acknowledged(partition, offset, at_ns)

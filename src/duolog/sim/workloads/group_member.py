@@ -115,7 +115,9 @@ class GroupMember:
         offsets = {}
         for each in response.topics[0].partitions if partitions else ():
             _check(each)
-            self._oracle.fetched(each.partition_index, each.committed_offset, asked_ns)
+            self._oracle.fetched(
+                each.partition_index, each.committed_offset, asked_ns, self._world.now_ns
+            )
             offsets[each.partition_index] = max(0, each.committed_offset)
         return offsets
 

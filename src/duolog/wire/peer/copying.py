@@ -78,6 +78,19 @@ class CopyResult(msgspec.Struct, frozen=True, array_like=True):
     """With `diverging_end`: where the follower's last epoch, or the one before it, ended here."""
     diverging_end: int = -1
 
+    def must_be_answered(self, offset: int) -> bool:
+        """Whether it says more than news of watermarks to a follower that asked from `offset`.
+
+        The leader has nothing more to tell of the partition until the follower has named it
+        again, as it does once it has taken this in.
+        """
+        return (
+            self.length > 0
+            or self.error != CopyError.NONE
+            or self.diverging_end >= 0
+            or self.next_offset > offset
+        )
+
 
 class CopyAnswer(msgspec.Struct, frozen=True, array_like=True):
     session: int
