@@ -104,6 +104,8 @@ class Housekeeping:
         async for partition in self._each_partition(_all):
             partition.expire_producers(producers_before_ms)
             partition.log.roll_if_aged(now_ms)
+            for segment in partition.log.to_prove(now_ms):
+                await self._prove_time(partition, segment)
             removed = partition.log.expire(now_ms, partition.high_watermark)
             if partition.log.needs_sync:
                 broker.flusher.request(partition)
@@ -118,6 +120,12 @@ class Housekeeping:
                     start_offset=partition.log.start_offset,
                 )
                 self._unlink_later(partition, removed)
+
+    async def _prove_time(self, partition: Partition, segment: Segment) -> None:
+        size = segment.size
+        largest = await self._offload(partition, segment.time_proof(), lengthy=True)
+        if largest is not None and segment.size == size:
+            segment.prove_time(largest)
 
     async def compact(self) -> None:
         async for partition in self._each_partition(_compacted):
@@ -199,7 +207,7 @@ class Housekeeping:
             await asyncio.sleep(settings.integer("log.scrub.interval.ms") / 1000)
 
     async def scrub_segment(self, partition: Partition, segment: Segment) -> None:
-        verify = partial(partition.log.verify_segment, segment)
+        verify = partition.log.verification(segment)
         damaged = await self._offload(partition, verify, lengthy=True)
         found = partition.log.quarantine(damaged or [])
         if found:

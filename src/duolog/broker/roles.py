@@ -119,7 +119,8 @@ class Roles:
             return False
         if len(state.replicas) == 1:
             return True
-        if partition.is_incomplete or (partition.log.damaged and len(state.in_sync) > 1):
+        others = {*state.in_sync, *state.eligible} - {self._node}
+        if partition.is_incomplete or (partition.log.damaged and others):
             log.error(
                 "elected with records missing, and does not lead",
                 topic=partition.topic.name,

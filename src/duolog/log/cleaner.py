@@ -4,6 +4,7 @@ Log derives from it.
 """
 
 from contextlib import suppress
+from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from duolog.log.compaction import CompactionPlan, plan_compaction
 from duolog.log.marks import Marks, write_marks
 from duolog.log.receiver import Receiver
 from duolog.log.recovery import Recovered
-from duolog.log.retention import count_expired, is_too_old
+from duolog.log.retention import count_expired, is_too_old, seems_too_old
 from duolog.log.rewriting import Rewriter, Rewritten
 from duolog.log.segment import Segment
 from duolog.log.swap import commit_swap, discard_cleaned, finish_swap
@@ -46,6 +47,11 @@ class Cleaner(Receiver):
         if self._active.size and now_ms >= self._roll_from_ms and self._failure is None:
             with suppress(OSError):
                 self.roll()
+
+    def to_prove(self, now_ms: int) -> list[Segment]:
+        """Segments that would be removed for their age, had that been proved."""
+        aged = takewhile(lambda each: seems_too_old(each, self._config, now_ms), self.segments)
+        return [segment for segment in aged if not segment.is_time_proved]
 
     def expire(self, now_ms: int, up_to_offset: int) -> list[Segment]:
         """Remove segments that are too old, too much, or below the start offset.

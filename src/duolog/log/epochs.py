@@ -70,6 +70,11 @@ class EpochHistory:
         index = bisect_right(self._starts, offset) - 1
         return self._epochs[index] if index >= 0 else NO_EPOCH
 
+    def closed_epoch_at(self, offset: int) -> int:
+        """The same, where a later epoch has begun behind it; else NO_EPOCH."""
+        index = bisect_right(self._starts, offset) - 1
+        return self._epochs[index] if 0 <= index < len(self._epochs) - 1 else NO_EPOCH
+
     def truncate_end(self, offset: int) -> bool:
         """Forget epochs that begin at or after the offset; whether there were any."""
         kept = len(self._starts)

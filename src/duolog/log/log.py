@@ -15,7 +15,7 @@ from duolog.config.topic import TopicConfig
 from duolog.log import timestamps
 from duolog.log.checked_batches import checked_batches
 from duolog.log.cleaner import Cleaner
-from duolog.log.epochs import write_epochs
+from duolog.log.epochs import EpochHistory, write_epochs
 from duolog.log.marks import Marks, read_marks
 from duolog.log.quarantine import DamagedRange, merge_ranges, write_quarantine
 from duolog.log.reader import LogSlice
@@ -23,7 +23,7 @@ from duolog.log.recovery import Recovered, Recovery
 from duolog.log.scrub import find_damage, still_damaged
 from duolog.log.segment import Segment, spread_damage
 from duolog.log.snapshot import SnapshotStore
-from duolog.model.errors import OffsetOutOfRange
+from duolog.model.errors import OffsetOutOfRange, StorageFailed
 from duolog.ports.disk import Disk
 from duolog.records.header import BatchHeader
 
@@ -156,7 +156,10 @@ class Log(Cleaner):
             self._active.save_index()
             self._save_first_epochs()
         if self.marks != read_marks(self._disk, self._path):
-            self._write_marks(self.marks)
+            # Once more, what a full disk has refused before. Nothing that was promised is lost
+            # without it.
+            with suppress(StorageFailed):
+                self._write_marks(self.marks)
         for segment in self.segments:
             segment.release()
 
@@ -266,16 +269,16 @@ class Log(Cleaner):
         # Its sync of the directory also makes durable what was renamed and removed here.
         write_quarantine(self._disk, self._path, self.damaged)
 
-    def verify_segment(self, segment: Segment) -> list[DamagedRange]:
-        """Prove every batch of a sealed segment; what is damaged and not known yet.
+    def verification(self, segment: Segment) -> Callable[[], list[DamagedRange]]:
+        """Proves every batch of a sealed segment; what is damaged and not known yet.
 
         Reads immutable bytes only and may be offloaded.
         """
-        return find_damage(segment)
+        return partial(find_damage, segment, EpochHistory(self.epochs.entries).epoch_at)
 
     def quarantine(self, ranges: Iterable[DamagedRange]) -> list[DamagedRange]:
         """Serve these no more, durably noted; returns those that are still true."""
-        added = still_damaged(self.segments[:-1], ranges)
+        added = still_damaged(self.segments[:-1], ranges, self.epochs.epoch_at)
         if added:
             merged = merge_ranges([*self.damaged, *added])
             write_quarantine(self._disk, self._path, merged)

@@ -4,7 +4,7 @@ Log derives from it. Unlike a leader's, a copy may have gaps where its leader's 
 because records were compacted or thinned there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from duolog.config.topic import TopicConfig
 from duolog.log.appender import Appender
@@ -35,23 +35,25 @@ class Receiver(Appender):
 
         StorageFailed means that those before the one that failed, at most, were written.
         """
-        epochs = []
-        latest = self.epochs.latest
-        for header, batch in batches:
-            if header.base_offset != self.staged_end_offset:
-                self.write_staged(now_ms)
-                self._leave_gap(header, now_ms)
-            if header.leader_epoch > latest:
-                latest = header.leader_epoch
-                epochs.append((latest, header.base_offset))
-            self._staged.append(batch)
-            self._staged_headers.append(header)
-            self._staged_bytes += len(batch)
-            self.staged_end_offset = header.next_offset
-        self.write_staged(now_ms)
-        if epochs:
-            for epoch, start_offset in epochs:
-                self.epochs.assign(epoch, start_offset)
+        try:
+            for header, batch in batches:
+                if header.base_offset != self.staged_end_offset:
+                    self.write_staged(now_ms)
+                    self._leave_gap(header, now_ms)
+                self._staged.append(batch)
+                self._staged_headers.append(header)
+                self._staged_bytes += len(batch)
+                self.staged_end_offset = header.next_offset
+            self.write_staged(now_ms)
+        finally:
+            self._take_epochs(header for header, _ in batches)
+
+    def _take_epochs(self, headers: Iterable[BatchHeader]) -> None:
+        """Those that begin with one of these batches, as far as they were written."""
+        begun = [
+            self.epochs.replay(header) for header in headers if header.base_offset < self.end_offset
+        ]
+        if any(begun):
             self._save_epochs()
 
     def skip_to(self, offset: int) -> None:

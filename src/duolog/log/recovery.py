@@ -22,6 +22,7 @@ from duolog.log.quarantine import (
     read_quarantine,
     write_quarantine,
 )
+from duolog.log.scan import EpochOf
 from duolog.log.segment import Segment, spread_damage
 from duolog.log.segment_recovery import SegmentRecovery, first_append_ms
 from duolog.log.snapshot import SnapshotStore
@@ -69,6 +70,7 @@ class Recovery:
         self._start_offset = 0
         """What lies below it is gone, whatever state it is in."""
         self._report = RecoveryReport()
+        self._epoch_of: EpochOf = lambda offset: NO_EPOCH
         self._found_damage: list[DamagedRange] = []
         self._found_epochs: list[tuple[int, int]] = []
         self._unsynced: list[Syncable] = []
@@ -88,13 +90,15 @@ class Recovery:
         if QUARANTINE_FILE in names:
             known_damage = read_quarantine(self._disk, self._directory)
         self._start_offset = marks.start_offset
+        stored = None
+        if EPOCHS_FILE in names:
+            stored = read_epochs(self._disk, self._directory)
+        if stored is not None:
+            self._epoch_of = stored.closed_epoch_at
         segments = self._open_segments(names, known_damage, now_ms)
         self._cut_lost_end(segments, now_ms)
         segments = self._start_at(segments)
         self._settle_damage(segments, known_damage)
-        stored = None
-        if EPOCHS_FILE in names:
-            stored = read_epochs(self._disk, self._directory)
         epochs = self._settle_epochs(segments, stored)
         end_offset = segments[-1].end_offset
         if SnapshotStore(self._disk, self._directory).remove_above(end_offset, names):
@@ -144,7 +148,9 @@ class Recovery:
         return segments
 
     def _recover_segment(self, segment: Segment, *, is_last: bool, now_ms: int) -> None:
-        findings = SegmentRecovery(segment, self._scan_from, is_last=is_last).run(now_ms)
+        findings = SegmentRecovery(segment, self._scan_from, self._epoch_of, is_last=is_last).run(
+            now_ms
+        )
         self._report.scanned_bytes += findings.scanned_bytes
         self._report.truncated_bytes += findings.truncated_bytes
         if findings.rebuilt_index:
@@ -210,6 +216,9 @@ class Recovery:
         else:
             history = EpochHistory(stored.entries)
         for epoch, start_offset in self._found_epochs:
+            if epoch < history.epoch_at(start_offset):
+                # That one was left without a record, and the history was not saved again.
+                history.truncate_end(start_offset)
             history.assign(epoch, start_offset)
         history.truncate_end(segments[-1].end_offset + 1)
         if history.entries != (stored.entries if stored else []):

@@ -36,6 +36,11 @@ def count_expired(
 
 def is_too_old(segment: Segment, config: TopicConfig, now_ms: int) -> bool:
     """Whether all its records are past the retention. Records without a time do not age."""
+    return segment.is_time_proved and seems_too_old(segment, config, now_ms)
+
+
+def seems_too_old(segment: Segment, config: TopicConfig, now_ms: int) -> bool:
+    """The same, as far as the segment's index can be believed."""
     if not config.cleanup_delete or config.retention_ms == NO_LIMIT:
         return False
     largest = segment.largest_timestamp

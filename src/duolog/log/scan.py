@@ -4,10 +4,11 @@ Used by recovery and by the scrubber. Memory stays at one window, however long a
 header claims its batch to be.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from crc32c import crc32c
 
+from duolog.log.epochs import NO_EPOCH
 from duolog.log.quarantine import DamagedRange
 from duolog.log.walk import SEGMENT_OFFSETS_MAX, is_plausible
 from duolog.ports.disk import File
@@ -22,6 +23,9 @@ from duolog.records.header import (
 
 WINDOW_BYTES = 1 << 20
 
+EpochOf = Callable[[int], int]
+"""The leader epoch of the record at an offset, where that is certain; else NO_EPOCH."""
+
 NOT_INTACT = "header or checksum is wrong"
 
 _MAGIC_BYTE = bytes([MAGIC])
@@ -31,7 +35,13 @@ class Scanner:
     """Goes through one segment's file from a batch boundary to `end`."""
 
     def __init__(
-        self, file: File, segment_base: int, *, end: int, offset_limit: int | None = None
+        self,
+        file: File,
+        segment_base: int,
+        *,
+        end: int,
+        offset_limit: int | None = None,
+        epoch_of: EpochOf = lambda offset: NO_EPOCH,
     ) -> None:
         self._file = file
         self._segment_base = segment_base
@@ -39,6 +49,7 @@ class Scanner:
         self._is_sealed = offset_limit is not None
         self._offset_limit = offset_limit or segment_base + SEGMENT_OFFSETS_MAX
         """Where the next segment begins, which no batch of this one reaches beyond."""
+        self._epoch_of = epoch_of
         self._window = b""
         self._window_at = 0
 
@@ -48,12 +59,18 @@ class Scanner:
         `offset` is the least that the batch at `position` may have. Damage that reaches the
         end of the file comes last; whether it is a torn tail is the caller's to say.
         """
+        epoch = NO_EPOCH
         while position < self._end:
             header = self._intact_at(position, offset)
-            if header is not None and not self._is_misnumbered(position, header, offset):
+            if (
+                header is not None
+                and not self._is_misnumbered(position, header, offset)
+                and not self._is_of_wrong_epoch(position, header, epoch)
+            ):
                 yield position, header
                 position += header.size
                 offset = header.next_offset
+                epoch = header.leader_epoch
                 continue
             resumed = self._resume_after(position, offset)
             if resumed is None:
@@ -73,6 +90,20 @@ class Scanner:
             return False
         following = self._intact_at(position + header.size, offset)
         return following is not None and following.base_offset < header.next_offset
+
+    def _is_of_wrong_epoch(self, position: int, header: BatchHeader, epoch_before: int) -> bool:
+        """Whether the leader epoch is damaged, which the checksum does not cover either.
+
+        Epochs ascend: where the history cannot tell, the neighbours give a wrong one away.
+        """
+        epoch = header.leader_epoch
+        known = self._epoch_of(header.last_offset)
+        if known != NO_EPOCH:
+            return epoch != known
+        if epoch <= epoch_before:
+            return epoch < epoch_before
+        following = self._intact_at(position + header.size, header.next_offset)
+        return following is not None and epoch_before <= following.leader_epoch < epoch
 
     def _damage(self, position: int, end: int, first_offset: int, next_offset: int) -> DamagedRange:
         return DamagedRange(

@@ -3,22 +3,24 @@
 from collections.abc import Iterable
 
 from duolog.log.quarantine import DamagedRange
-from duolog.log.scan import Scanner
+from duolog.log.scan import EpochOf, Scanner
 from duolog.log.segment import Segment
 from duolog.model.errors import CorruptBatch
 
 
-def find_damage(segment: Segment) -> list[DamagedRange]:
+def find_damage(segment: Segment, epoch_of: EpochOf) -> list[DamagedRange]:
     """Prove every batch of a sealed segment; what is damaged and not known yet."""
     known = {(found.position, found.length) for found in segment.damage}
     return [
         found
-        for found in _scanner(segment).scan(0, segment.base_offset)
+        for found in _scanner(segment, epoch_of).scan(0, segment.base_offset)
         if isinstance(found, DamagedRange) and (found.position, found.length) not in known
     ]
 
 
-def still_damaged(sealed: Iterable[Segment], ranges: Iterable[DamagedRange]) -> list[DamagedRange]:
+def still_damaged(
+    sealed: Iterable[Segment], ranges: Iterable[DamagedRange], epoch_of: EpochOf
+) -> list[DamagedRange]:
     """Those that are true of the segments as they are now.
 
     A segment may have been compacted, or cut and written again, since it was scanned; bytes
@@ -28,11 +30,12 @@ def still_damaged(sealed: Iterable[Segment], ranges: Iterable[DamagedRange]) -> 
     return [
         found
         for found in ranges
-        if found.segment_base in segments and _is_damaged(segments[found.segment_base], found)
+        if (segment := segments.get(found.segment_base)) is not None
+        and _is_damaged(segment, found, epoch_of)
     ]
 
 
-def _is_damaged(segment: Segment, found: DamagedRange) -> bool:
+def _is_damaged(segment: Segment, found: DamagedRange, epoch_of: EpochOf) -> bool:
     if found.end_position > segment.size:
         return False
     boundary = segment.index.boundary_at_most(found.position)[1]
@@ -46,11 +49,15 @@ def _is_damaged(segment: Segment, found: DamagedRange) -> bool:
         pass
     if boundary != found.position:
         return False
-    first = next(_scanner(segment).scan(found.position, found.first_offset), None)
+    first = next(_scanner(segment, epoch_of).scan(found.position, found.first_offset), None)
     return isinstance(first, DamagedRange)
 
 
-def _scanner(segment: Segment) -> Scanner:
+def _scanner(segment: Segment, epoch_of: EpochOf) -> Scanner:
     return Scanner(
-        segment.file, segment.base_offset, end=segment.size, offset_limit=segment.end_offset
+        segment.file,
+        segment.base_offset,
+        end=segment.size,
+        offset_limit=segment.end_offset,
+        epoch_of=epoch_of,
     )

@@ -7,7 +7,8 @@ costs little.
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from duolog.log.index_files import (
     cut_index,
@@ -44,6 +45,7 @@ class Segment(SegmentBatches):
         "end_offset",
         "first_append_ms",
         "index_interval_bytes",
+        "is_time_proved",
     )
 
     def __init__(
@@ -63,6 +65,9 @@ class Segment(SegmentBatches):
         """When the active segment got its first batch: its age counts from there."""
         self._index: SparseIndex | None = None
         self._largest_timestamp: int | None = None
+        self.is_time_proved = False
+        """Whether the largest timestamp comes from the batches, not from an index alone, which a
+        crash may have damaged: enough to look things up, not to delete them."""
         self.index_interval_bytes = index_interval_bytes
         self._index_at = 0
         """Position from which on the next batch gets an entry in the sparse index."""
@@ -95,6 +100,7 @@ class Segment(SegmentBatches):
             disk.remove(segment.path)
             raise
         segment.activate(SparseIndex(), NO_TIMESTAMP)
+        segment.is_time_proved = True
         return segment
 
     @property
@@ -115,6 +121,16 @@ class Segment(SegmentBatches):
                 largest = self.index.last[2]
             self._largest_timestamp = largest
         return largest
+
+    def time_proof(self) -> Callable[[], int | None]:
+        """Reads the largest timestamp from all batches, which may be offloaded; None where that
+        is not possible because of damage that is not known yet."""
+        return partial(_largest_of, self.walk_from(0))
+
+    def prove_time(self, largest: int) -> None:
+        """What a proof has found while the segment stayed as it is."""
+        self._largest_timestamp = largest
+        self.is_time_proved = True
 
     def activate(self, index: SparseIndex, largest_timestamp: int) -> None:
         """Make it the segment that grows, from its present end on."""
@@ -330,3 +346,10 @@ def spread_damage(segments: Iterable[Segment], ranges: Iterable[DamagedRange]) -
         by_base.setdefault(found.segment_base, []).append(found)
     for segment in segments:
         segment.set_damage(by_base.get(segment.base_offset, []))
+
+
+def _largest_of(batches: Iterator[tuple[int, BatchHeader]]) -> int | None:
+    try:
+        return max((header.max_timestamp for _, header in batches), default=NO_TIMESTAMP)
+    except CorruptBatch:
+        return None

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from duolog.log.index_files import cut_index, load_index, save_index
 from duolog.log.quarantine import DamagedRange
-from duolog.log.scan import Scanner
+from duolog.log.scan import EpochOf, Scanner
 from duolog.log.segment import Segment
 from duolog.log.sparse_index import SparseIndex
 from duolog.model.errors import CorruptBatch
@@ -27,9 +27,12 @@ class Findings:
 
 
 class SegmentRecovery:
-    def __init__(self, segment: Segment, scan_from: int, *, is_last: bool) -> None:
+    def __init__(
+        self, segment: Segment, scan_from: int, epoch_of: EpochOf, *, is_last: bool
+    ) -> None:
         self._segment = segment
         self._scan_from = scan_from
+        self._epoch_of = epoch_of
         self._is_last = is_last
         self._index = SparseIndex()
         self._position = 0
@@ -122,7 +125,13 @@ class SegmentRecovery:
     def _scanner(self) -> Scanner:
         segment = self._segment
         limit = None if self._is_last else segment.end_offset
-        return Scanner(segment.file, segment.base_offset, end=segment.size, offset_limit=limit)
+        return Scanner(
+            segment.file,
+            segment.base_offset,
+            end=segment.size,
+            offset_limit=limit,
+            epoch_of=self._epoch_of,
+        )
 
     def _cut_torn_tail(self, tail: DamagedRange) -> None:
         self._segment.file.truncate(tail.position)

@@ -190,3 +190,41 @@ def test_a_deleted_log_has_no_duties_any_more() -> None:
     assert log.begin_sync()[0] == []
     assert disk.list_names(PATH) == []
     assert log.failure is None
+
+
+def test_a_time_index_that_a_crash_has_damaged_deletes_nothing() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, BY_TIME)
+    fill(log, 12)
+    sync(log)
+    log.close(NOW_MS)
+    path = log.segments[0].stem + ".timeindex"
+    entries = bytearray(disk.content(path))
+    for at in range(0, len(entries), 12):
+        entries[at : at + 4] = bytes(4)
+    disk.overwrite(path, bytes(entries))
+    reopened = open_log(disk, BY_TIME, recovery_point=12)
+    assert reopened.expire(NOW_MS, 12) == []
+    (suspected,) = reopened.to_prove(NOW_MS)
+    largest = suspected.time_proof()()
+    assert largest == NOW_MS
+    suspected.prove_time(largest)
+    assert reopened.expire(NOW_MS, 12) == []
+    assert reopened.to_prove(NOW_MS) == []
+
+
+def test_what_is_known_to_be_old_goes_after_a_restart_too() -> None:
+    disk = FakeDisk()
+    log = open_log(disk, BY_TIME)
+    fill(log, 12)
+    sync(log)
+    sealed = len(log.segments) - 1
+    log.close(NOW_MS)
+    later = NOW_MS + HOUR_MS + 1
+    reopened = open_log(disk, BY_TIME, recovery_point=12)
+    assert reopened.expire(later, 12) == []
+    for segment in reopened.to_prove(later):
+        largest = segment.time_proof()()
+        assert largest is not None
+        segment.prove_time(largest)
+    assert len(reopened.expire(later, 12)) >= sealed

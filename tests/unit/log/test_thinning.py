@@ -258,7 +258,7 @@ def test_a_damaged_segment_is_left_alone(is_known: bool) -> None:
     damaged = log.segments[2]
     disk.flip_bit(damaged.path, 70)
     if is_known:
-        assert log.quarantine(log.verify_segment(damaged))
+        assert log.quarantine(log.verification(damaged)())
     assert thin(log, ())
     assert damaged in log.segments
     assert [segment.size > 1000 for segment in log.segments[:4]] == [False, False, True, False]

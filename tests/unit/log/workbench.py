@@ -53,12 +53,14 @@ def sync(log: Log) -> None:
     log.finish_sync(end_offset)
 
 
-def fill(log: Log, count: int, *, size: int = 40, now_ms: int = NOW_MS) -> list[bytes]:
+def fill(
+    log: Log, count: int, *, size: int = 40, now_ms: int = NOW_MS, epoch: int = 0
+) -> list[bytes]:
     """Append that many batches of one record, each with a write of its own."""
     stored = []
     for number in range(count):
         value = b"%d:" % (log.end_offset + number) + b"x" * size
-        stored += append(log, batch_of(value, timestamp=now_ms), now_ms=now_ms)
+        stored += append(log, batch_of(value, timestamp=now_ms), now_ms=now_ms, epoch=epoch)
     return stored
 
 

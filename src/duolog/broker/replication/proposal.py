@@ -84,20 +84,21 @@ def changed_in_sync(
 
 
 def resigned(partition: Partition, node: int) -> Change | None:
-    """The node leaves the lead to whoever else is in sync; None if there is nobody."""
+    """The node leaves the lead to whoever else has everything; None if there is nobody."""
     entry = partition.entry
     if entry is None or entry.state.leader != node:
         return None
     old = entry.state
     others = tuple(each for each in old.in_sync if each != node)
-    if not others:
+    eligible = tuple(each for each in old.eligible if each != node)
+    if not others and not eligible:
         return None
     state = msgspec.structs.replace(
         old,
         leader=NO_LEADER,
         leader_epoch=old.leader_epoch + 1,
         in_sync=others,
-        eligible=tuple(each for each in old.eligible if each != node),
+        eligible=eligible,
         broker_epoch=0,
     )
     return Change(partition, None, entry, state)
