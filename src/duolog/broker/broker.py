@@ -181,17 +181,12 @@ class Broker:
 
     async def _make_recovered_durable(self) -> None:
         """What recovery found intact may have been in the page cache only."""
-        recovered = [each for each in self.partitions() if each.log.recovery.scanned_bytes]
-        syncs = [(each, *each.begin_sync()) for each in recovered]
-        targets = [target for _, wanted, _ in syncs for target in wanted]
-
-        def sync_all() -> None:
-            for target in targets:
-                target.sync()
-
-        await self.disk.offload(sync_all)
-        for partition, _, end_offset in syncs:
-            partition.synced(end_offset)
+        for partition in self.partitions():
+            if partition.log.recovery.scanned_bytes:
+                self.flusher.request(partition)
+        await self.flusher.drain()
+        if self.flusher.failure is not None:
+            raise self.flusher.failure
         await self.storage.write_points(self.partitions())
 
     async def create_topic_if_missing(self, name: str) -> Topic:

@@ -36,8 +36,12 @@ class Flusher:
         self._dirty: dict[Flushable, None] = {}
         self._syncing: list[tuple[Flushable, int]] = []
         self._started_ns = 0
-        self._failed = False
-        self._drained: list[asyncio.Future[None]] = []
+        self.failure: OSError | None = None
+        """That ended it."""
+        self._round = 0
+        """The number of the sync that runs, or ran last."""
+        self._drained: list[tuple[int, asyncio.Future[None]]] = []
+        """Who waits for which round."""
         self.after_sync: list[Callable[[], None]] = []
         """Called when all partitions of a sync were told: doors send what it has released."""
 
@@ -55,19 +59,20 @@ class Flusher:
         """Wait until everything requested so far is durable, or has failed."""
         if self._syncing:
             drained: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._drained.append(drained)
+            # What is requested from now on has later rounds, and is not waited for.
+            self._drained.append((self._round + bool(self._dirty), drained))
             await drained
 
     def give_up(self, failure: OSError) -> None:
         """The directory cannot be trusted any more; nothing in it is made durable from now on."""
-        if not self._failed:
-            self._failed = True
+        if self.failure is None:
+            self.failure = failure
             self._syncing.clear()
             self._on_failure(failure)
-            self._release_drained()
+            self._release_drained(self._round + 1)
 
     def _start(self) -> None:
-        if self._failed:
+        if self.failure is not None:
             return
         targets: list[Syncable] = []
         try:
@@ -80,27 +85,30 @@ class Flusher:
             self.give_up(error)
             return
         self._dirty.clear()
+        self._round += 1
         self._started_ns = self._clock.monotonic_ns()
         self._disk.sync(targets, self._done)
 
     def _done(self, failure: OSError | None) -> None:
         if failure is not None:
             self.give_up(failure)
-        if self._failed:
+        if self.failure is not None:
             return
         self._durations.observe((self._clock.monotonic_ns() - self._started_ns) / 1e9)
         finished, self._syncing = self._syncing, []
+        done = self._round
         if self._dirty:
             self._start()
         for partition, end_offset in finished:
             partition.synced(end_offset)
         for released in self.after_sync:
             released()
-        if not self._syncing:
-            self._release_drained()
+        # Where nothing runs, what the next round was for has been forgotten.
+        self._release_drained(done if self._syncing else self._round + 1)
 
-    def _release_drained(self) -> None:
-        for drained in self._drained:
+    def _release_drained(self, done: int) -> None:
+        released = [drained for until, drained in self._drained if until <= done]
+        self._drained = [each for each in self._drained if each[0] > done]
+        for drained in released:
             if not drained.done():
                 drained.set_result(None)
-        self._drained.clear()

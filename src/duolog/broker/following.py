@@ -5,7 +5,7 @@ Partition derives from it; broker/replication/copier.py drives it.
 
 from duolog.broker.replica import Replica
 from duolog.core.replica.truncation import NO_EPOCH, Divergence, cut_offset
-from duolog.model.errors import CorruptBatch, StorageFailed
+from duolog.model.errors import CorruptBatch, LeadershipLost, StorageFailed
 from duolog.observe.logs import get_logger
 from duolog.records.checksum import is_intact
 from duolog.records.header import HEADER_BYTES, BatchHeader, read_header
@@ -34,8 +34,14 @@ class FollowingReplica(Replica):
     def append_copied(self, data: memoryview, from_offset: int, next_offset: int) -> None:
         """Take over batches from the leader, who was asked from one offset and says to go on at
         another. CorruptBatch, and nothing is taken, if one is not right."""
+        if from_offset > self.log.end_offset:
+            # An earlier copy has asked for it: the hole would be taken for a gap of the leader's.
+            raise CorruptBatch(
+                f"the leader answers from {from_offset} on, behind the end {self.log.end_offset}"
+            )
         now_ms = self._clock.now_ms()
         self._begin_with_whole_batch(data)
+        self._cut_where_different(data)
         batches = self._proved(data, from_offset, next_offset)
         if not batches:
             return
@@ -58,6 +64,21 @@ class FollowingReplica(Replica):
             header = read_header(data)
             if 0 <= header.base_offset < offset < header.next_offset:
                 self.restart_at(header.base_offset)
+
+    def _cut_where_different(self, data: memoryview) -> None:
+        """What is not durable yet was not reported, so the leader could not tell that it differs.
+
+        Two batches at one offset are the same if they are of the same epoch.
+        """
+        end_offset = self.log.end_offset
+        for header, _ in iter_batches(data):
+            if header.base_offset >= end_offset:
+                return
+            last_known = min(header.next_offset, end_offset) - 1
+            is_held = last_known >= self.log.start_offset
+            if is_held and self.log.epoch_at(last_known) != header.leader_epoch:
+                self.cut_to(header.base_offset)
+                return
 
     def _proved(
         self, data: memoryview, from_offset: int, next_offset: int
@@ -108,6 +129,7 @@ class FollowingReplica(Replica):
         if offset < self.high_watermark:
             # Never without an unclean election, or damage: the new leader lacks what was
             # committed, and this copy has to follow it all the same.
+            self.is_incomplete = True
             log.error(
                 "committed records are cut",
                 topic=self.topic.name,
@@ -136,6 +158,8 @@ class FollowingReplica(Replica):
         log_ = self.log
         self.high_watermark = min(max(self.high_watermark, log_.start_offset), log_.end_offset)
         self._recall_producers()
+        # Among them a copier that copied from the leader before, and others beside this.
+        self.refuse_waiting(LeadershipLost("what was waited for has been cut off the log"))
 
     def adopt(self, high_watermark: int, start_offset: int, end_offset: int) -> None:
         """Take over what the leader says is committed, and where its log begins and ends."""

@@ -5,7 +5,6 @@ replicas have is reported by their fetches (broker/replication/served_copies.py)
 """
 
 import asyncio
-from collections import deque
 
 from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
@@ -83,6 +82,7 @@ class LeadingReplica(FollowingReplica):
         """Lead as the entry says; whether that is a new epoch."""
         state = entry.state
         is_new = self.entry is None or state.leader_epoch > self.leader_epoch or not self._leads
+        is_known = self.entry is not None and self.entry.mod_revision >= entry.mod_revision
         self.entry = entry
         if is_new:
             self.leader_epoch = state.leader_epoch
@@ -102,7 +102,8 @@ class LeadingReplica(FollowingReplica):
                 lag_ms_max=lag_ms_max,
                 now_ms=now_ms,
             )
-        else:
+        elif not is_known:
+            # What is known already settles nothing that was proposed upon it.
             self.leadership.committed(state, now_ms)
         self.in_sync_count = len(state.in_sync)
         self._settle_writes()
@@ -243,19 +244,6 @@ class LeadingReplica(FollowingReplica):
         refusal = self._not_leading or self._suspended
         if refusal is not None:
             raise refusal.with_traceback(None)
-
-    def refuse_waiting(self, failure: Refusal) -> None:
-        """Tell those who wait for what could not be written."""
-        end_offset = self.log.end_offset
-        refused = []
-        for waiting in (self._waiting, self._waiting_durable):
-            refused += [waiter for offset, waiter in waiting if offset > end_offset]
-        self._waiting = deque(each for each in self._waiting if each[0] <= end_offset)
-        self._waiting_durable = deque(
-            each for each in self._waiting_durable if each[0] <= end_offset
-        )
-        for waiter in refused:
-            waiter.settle(failure)
 
     def fence(self, failure: Refusal, waiting: Refusal | None = None) -> None:
         """Take no more writes. Who waits is told `waiting`, or else the failure."""

@@ -6,7 +6,6 @@ check and its effect, so there is nothing to lock.
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -171,6 +170,19 @@ class Replica:
         for copying in tuple(self._copying):
             copying.end_advanced(self)
 
+    def refuse_waiting(self, failure: Refusal) -> None:
+        """Tell those who wait for what the log does not hold."""
+        end_offset = self.log.end_offset
+        refused = []
+        for waiting in (self._waiting, self._waiting_durable):
+            refused += [waiter for offset, waiter in waiting if offset > end_offset]
+        self._waiting = deque(each for each in self._waiting if each[0] <= end_offset)
+        self._waiting_durable = deque(
+            each for each in self._waiting_durable if each[0] <= end_offset
+        )
+        for waiter in refused:
+            waiter.settle(failure)
+
     def _refuse_all_waiting(self, refusal: Refusal) -> None:
         for waiting in (self._waiting, self._waiting_durable):
             while waiting:
@@ -189,7 +201,7 @@ class Replica:
         if self.log.durable_offset < offset:
             return None
         self._snapshot = None
-        return partial(self.log.write_snapshot, PRODUCERS_SNAPSHOT, offset, state)
+        return self.log.snapshot_writing(PRODUCERS_SNAPSHOT, offset, state)
 
     @property
     def wants_snapshot(self) -> bool:

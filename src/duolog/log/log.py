@@ -198,6 +198,16 @@ class Log(Cleaner):
             return
         self._snapshots.write(kind, offset, data)
 
+    def snapshot_writing(self, kind: str, offset: int, data: bytes) -> Callable[[], None]:
+        """As `write_snapshot`, to be offloaded: the log may be cut before that is done."""
+        return partial(self._write_unless_cut, self._cuts, kind, offset, data)
+
+    def _write_unless_cut(self, cuts: int, kind: str, offset: int, data: bytes) -> None:
+        self.write_snapshot(kind, offset, data)
+        # In this order whoever comes later, this or the cut, removes it.
+        if self._cuts != cuts:
+            self._snapshots.remove(kind, offset)
+
     def latest_snapshot(self, kind: str, at_most: int) -> tuple[int, bytes] | None:
         """Offset and content of the newest intact one at or below the offset."""
         return self._snapshots.latest(kind, at_most)

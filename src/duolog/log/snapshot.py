@@ -26,6 +26,11 @@ class SnapshotStore:
         for old in self._offsets(kind)[:-SNAPSHOTS_KEPT]:
             self._disk.remove(self._path(kind, old))
 
+    def remove(self, kind: str, offset: int) -> None:
+        """Durable when it returns."""
+        self._disk.remove(self._path(kind, offset))
+        self._disk.directory(self._directory).sync()
+
     def latest(self, kind: str, at_most: int) -> tuple[int, bytes] | None:
         """The newest intact one at or below the offset."""
         for offset in reversed(self._offsets(kind)):

@@ -1,5 +1,6 @@
 """A partition: what is acknowledged when, what readers see, what is refused."""
 
+import asyncio
 import errno
 
 import pytest
@@ -266,3 +267,29 @@ async def test_our_own_appends_return_when_they_are_durable() -> None:
     bench = Workbench(durability="os")
     assert await bench.partition.append(bytearray(a_batch())) == 0
     assert await bench.partition.append(bytearray(a_batch())) == 1
+
+
+async def test_draining_waits_for_what_was_requested_before_and_not_for_more() -> None:
+    bench = Workbench()
+    bench.produce()
+    bench.produce()
+    draining = asyncio.ensure_future(bench.flusher.drain())
+    await asyncio.sleep(0)
+    bench.disk.finish_sync()
+    await asyncio.sleep(0)
+    assert not draining.done(), "the second batch came while the first was synced"
+    bench.produce()
+    bench.disk.finish_sync()
+    await asyncio.wait_for(draining, 10)
+    assert bench.disk.syncs, "the third is not waited for"
+
+
+async def test_draining_does_not_wait_for_what_is_gone() -> None:
+    bench = Workbench()
+    bench.produce()
+    bench.produce()
+    draining = asyncio.ensure_future(bench.flusher.drain())
+    await asyncio.sleep(0)
+    bench.flusher.forget(bench.partition)
+    bench.disk.finish_sync()
+    await asyncio.wait_for(draining, 10)

@@ -72,6 +72,21 @@ def test_snapshots_of_what_was_cut_or_lost_are_removed() -> None:
     assert open_log(disk).latest_snapshot("producers", 99) == (2, b"two")
 
 
+def test_rule_13_a_snapshot_that_is_written_while_the_log_is_cut_does_not_stay() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    fill(log, 6)
+    sync(log)
+    write = log.snapshot_writing("producers", 6, b"six")
+    log.truncate_to(4)
+    write()
+    fill(log, 6)
+    sync(log)
+    assert log.latest_snapshot("producers", 99) is None
+    disk.crash()
+    assert open_log(disk).latest_snapshot("producers", 99) is None
+
+
 def test_recovery_points_survive_a_crash() -> None:
     disk = FakeDisk()
     points = {("orders", 0): 5, ("orders", 1): 0, ("a.b-c", 12): 1 << 40}

@@ -65,6 +65,8 @@ class Copier:
         """What the leader was told in this session."""
         self._changed: dict[PlaceKey, None] = {}
         """What it has to be told next."""
+        self._forgotten: dict[PlaceKey, None] = {}
+        """What it was told, and need not know any more."""
         self._later: dict[PlaceKey, float] = {}
         """What it has to be told when the loop's time has come."""
         self._session = NO_SESSION
@@ -82,6 +84,7 @@ class Copier:
         key = _key(partition)
         self._followed[key] = partition
         self._changed[key] = None
+        self._forgotten.pop(key, None)
         self._later.pop(key, None)
         if self._interrupting is None:
             loop = asyncio.get_running_loop()
@@ -93,6 +96,9 @@ class Copier:
             del self._followed[key]
             self._changed.pop(key, None)
             self._later.pop(key, None)
+            # An answer that is under way says nothing about a copy that is made anew.
+            if self._named.pop(key, None) is not None:
+                self._forgotten[key] = None
 
     def _interrupt(self) -> None:
         """A new partition must not wait until those that are there have news."""
@@ -118,6 +124,7 @@ class Copier:
         self._session = NO_SESSION
         self._sequence = 0
         self._named.clear()
+        self._forgotten.clear()
         self._changed = {key: None for key in self._followed if key not in self._later}
 
     async def _copy(self) -> bool:
@@ -172,9 +179,8 @@ class Copier:
             self._named[key] = named = self._wanted(partition)
             wanted.append(named)
         self._changed.clear()
-        forgotten = [key for key in self._named if key not in self._followed]
-        for key in forgotten:
-            del self._named[key]
+        forgotten = list(self._forgotten)
+        self._forgotten.clear()
         self._sequence += 1
         return CopyRequest(
             self._session,
@@ -196,10 +202,10 @@ class Copier:
         offset, has_room = partition.copied_offset, True
         damaged = partition.log.damaged
         if damaged:
-            # To be copied again, from there on. Until the leader has taken this node out of
-            # the in-sync set, what is intact behind the damage must not be given up.
+            # To be copied again, from there on. As long as this node counts as in sync, or as
+            # eligible, what is intact behind the damage must not be given up.
             offset, has_room = min(each.first_offset for each in damaged), False
-            if self._node not in partition.in_sync:
+            if not self._is_electable(partition):
                 partition.cut_to(offset)
                 offset, has_room = partition.copied_offset, True
         topic_id = partition.topic.id.bytes
@@ -211,6 +217,10 @@ class Copier:
             partition.epoch_before(offset),
             has_room,
         )
+
+    def _is_electable(self, partition: Partition) -> bool:
+        entry = partition.entry
+        return entry is not None and self._node in (*entry.state.in_sync, *entry.state.eligible)
 
     def _take(self, copied: Copied) -> None:
         result = copied.result
@@ -254,8 +264,8 @@ class Copier:
         self, partition: Partition, named: CopyWanted, result: CopyResult, records: memoryview
     ) -> None:
         if result.error == CopyError.OUT_OF_RANGE:
-            below = named.offset < result.start_offset
-            partition.restart_at(result.start_offset if below else result.end_offset)
+            # A copy that is beyond the end and does not diverge holds no records.
+            partition.restart_at(result.start_offset)
         elif result.diverging_end >= 0:
             partition.cut(Divergence(result.diverging_epoch, result.diverging_end))
         elif named.has_room:

@@ -6,6 +6,7 @@ store, or the catalog that follows it, can tell.
 """
 
 import asyncio
+import contextlib
 
 from duolog.broker.membership.entries import CONTROLLER_EPOCH
 from duolog.broker.partition import Partition
@@ -40,6 +41,8 @@ class InSyncSets:
         self._groups: dict[GroupKey, dict[Partition, None]] = {}
         """What is led here and has other replicas."""
         self._due: dict[GroupKey, None] = {}
+        self._refused: dict[GroupKey, None] = {}
+        """Not to be proposed again before the next tick: the reason for it may last."""
         self._unfit: dict[Partition, None] = {}
         self._unsettled: list[Proposal] = []
         """Those whose outcome the store did not tell."""
@@ -59,8 +62,10 @@ class InSyncSets:
 
     def reconsider(self, partition: Partition) -> None:
         """Look at the partition now rather than with the next tick."""
-        self._due[_group_key(partition)] = None
-        self._stirred.set()
+        key = _group_key(partition)
+        if key not in self._refused:
+            self._due[key] = None
+            self._stirred.set()
 
     def unfit(self, partition: Partition) -> None:
         """This node was elected and must not lead while another one could."""
@@ -69,12 +74,17 @@ class InSyncSets:
 
     async def run(self) -> None:
         """Until cancelled."""
+        time = asyncio.get_running_loop().time
+        tick_at = time() + self._tick_s
         while True:
-            try:
-                async with asyncio.timeout(self._tick_s):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(tick_at):
                     await self._stirred.wait()
-            except TimeoutError:
+            # However often something else is to be looked at meanwhile.
+            if time() >= tick_at:
+                tick_at = time() + self._tick_s
                 self._due = dict.fromkeys(self._groups)
+                self._refused.clear()
                 self._copies.look_for_starts()
             self._stirred.clear()
             try:
@@ -130,9 +140,9 @@ class InSyncSets:
             self._copies.heard_ms,
         )
         changes = [
-            changed_in_sync(partition, leadership, in_sync)
+            change
             for (partition, leadership), in_sync in zip(members, sets, strict=True)
-            if set(in_sync) != set(leadership.in_sync)
+            if (change := changed_in_sync(partition, leadership, in_sync)) is not None
         ]
         return Proposal(changes) if changes else None
 
@@ -167,6 +177,7 @@ class InSyncSets:
             if is_undone and change.is_open:
                 assert change.leadership is not None
                 change.leadership.withdraw()
+                self._refused[_group_key(change.partition)] = None
                 change.partition.recount()
 
 

@@ -1,6 +1,6 @@
 """A change of in-sync sets, or the wish not to lead, as one transaction."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -20,16 +20,12 @@ class Change:
     """That proposed it; another one has its own proposals."""
     entry: PartitionEntry
     state: PartitionState
+    entering: tuple[Compare, ...] = ()
+    """The runs that caught up: a node that was started since is not the one that did."""
 
     @property
     def key(self) -> str:
         return partition_key(self.partition.topic.id, self.partition.index)
-
-    def entering(self) -> Iterator[Compare]:
-        """A node that has been started since it caught up is not the one that did."""
-        for node in self.state.in_sync:
-            if self.leadership is not None and node not in self.entry.state.in_sync:
-                yield Compare(broker_key(node), self.leadership.broker_epoch(node))
 
     @property
     def is_open(self) -> bool:
@@ -51,7 +47,7 @@ class Proposal:
         compares = {controller_epoch.key: controller_epoch}
         for change in self.changes:
             compares[change.key] = Compare(change.key, change.entry.mod_revision)
-            compares.update({each.key: each for each in change.entering()})
+            compares.update({each.key: each for each in change.entering})
         return list(compares.values())
 
     def operations(self) -> list[Put]:
@@ -64,10 +60,14 @@ class Proposal:
 
 def changed_in_sync(
     partition: Partition, leadership: Leadership, in_sync: tuple[int, ...]
-) -> Change:
+) -> Change | None:
+    """None if nothing changes about who can be elected."""
     entry = partition.entry
     assert entry is not None
     old = entry.state
+    is_same = set(in_sync) == set(old.in_sync)
+    if is_same and not old.eligible:
+        return None
     eligible: tuple[int, ...] = ()
     if len(in_sync) < leadership.min_in_sync:
         # Nothing is acknowledged by so few, so whoever had everything still has.
@@ -79,8 +79,15 @@ def changed_in_sync(
             and leadership.knows(node)
             and not leadership.has_fallen_back(node)
         )
+    if is_same and eligible == old.eligible:
+        return None
     state = msgspec.structs.replace(old, in_sync=in_sync, eligible=eligible)
-    return Change(partition, leadership, entry, state)
+    entering = tuple(
+        Compare(broker_key(node), leadership.broker_epoch(node))
+        for node in in_sync
+        if node not in old.in_sync
+    )
+    return Change(partition, leadership, entry, state, entering)
 
 
 def resigned(partition: Partition, node: int) -> Change | None:

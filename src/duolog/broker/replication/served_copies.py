@@ -129,9 +129,12 @@ class ServedCopies:
             return
         node = session.node
         now_ms = self._clock.monotonic_ms()
-        if leadership.fetched(node, session.broker_epoch, wanted.offset, end_offset, now_ms):
+        epoch, is_damaged = session.broker_epoch, not wanted.has_room
+        if leadership.fetched(
+            node, epoch, wanted.offset, end_offset, now_ms, is_damaged=is_damaged
+        ):
             partition.recount()
-            if node in leadership.in_sync:
+            if is_damaged or node in leadership.in_sync:
                 is_due = leadership.has_fallen_back(node)
             else:
                 is_due = node in leadership.ready(partition.high_watermark)

@@ -137,7 +137,9 @@ def _last_in_sync(member: Member, census: Census) -> tuple[int, ...]:
 
 
 def _least_in_sync(member: Member) -> int:
-    return min(member.topic.min_in_sync, len(sync_replicas(member.state)))
+    state = member.state
+    able = [node for node in sync_replicas(state) if node not in state.adding]
+    return min(member.topic.min_in_sync, max(1, len(able)))
 
 
 def _settled(member: Member, choice: Choice, census: Census) -> PartitionState:
@@ -159,10 +161,11 @@ def _settled(member: Member, choice: Choice, census: Census) -> PartitionState:
 
 
 def _kept_in_sync(member: Member, leader: int, census: Census) -> tuple[int, ...]:
+    if leader == NO_LEADER:
+        # Not only those that are alive: companions may have none of them in common.
+        return _last_in_sync(member, census)
     in_sync = member.state.in_sync
     kept = tuple(node for node in in_sync if node == leader or census.is_steady(member, node))
-    if leader == NO_LEADER:
-        return kept or _last_in_sync(member, census)
     return kept if leader in kept else (*kept, leader)
 
 

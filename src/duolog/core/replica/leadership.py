@@ -29,7 +29,7 @@ class Follower:
     """Where the leader's log ended at its last fetch, and when that was."""
     fetched_ms: int = 0
     has_fallen_back: bool = False
-    """Whether it gave up records that it had reported."""
+    """Whether it gave up records that it had reported, or has to because they are damaged."""
 
 
 class Leadership:
@@ -93,10 +93,14 @@ class Leadership:
         self._settle_maximal()
 
     def require(self, min_in_sync: int) -> None:
-        """Follow `min.insync.replicas`; more than there are replicas cannot be asked."""
+        """Follow `min.insync.replicas`; more than there are replicas cannot be asked.
+
+        Those that are only being brought in do not count: writes go on meanwhile.
+        """
         self._wanted_in_sync = min_in_sync
-        able = len(self.state.replicas) - len(self.state.asynchronous)
-        self.min_in_sync = min(min_in_sync, max(1, able))
+        state = self.state
+        able = set(state.replicas).difference(state.asynchronous, state.adding)
+        self.min_in_sync = min(min_in_sync, max(1, len(able)))
 
     def propose(self, in_sync: tuple[int, ...]) -> None:
         """From now on it may have happened, until `committed` or `withdraw`."""
@@ -114,10 +118,18 @@ class Leadership:
         self.maximal = tuple(node for node in union if node in self._followers)
 
     def fetched(
-        self, node: int, broker_epoch: int, offset: int, leader_end_offset: int, now_ms: int
+        self,
+        node: int,
+        broker_epoch: int,
+        offset: int,
+        leader_end_offset: int,
+        now_ms: int,
+        *,
+        is_damaged: bool = False,
     ) -> bool:
         """A follower asks from `offset` on, so it has what is before; False if it is none.
 
+        What is damaged at the offset is cut, and copied again, once the follower does not count.
         StaleBrokerEpoch for what an earlier run of it has asked.
         """
         follower = self._followers.get(node)
@@ -138,14 +150,18 @@ class Leadership:
         elif offset >= follower.leader_end_offset:
             # It has reached what there was when it asked before.
             follower.caught_up_ms = max(follower.caught_up_ms, follower.fetched_ms)
+        follower.has_fallen_back |= is_damaged
         follower.end_offset = offset
         follower.leader_end_offset = leader_end_offset
         follower.fetched_ms = now_ms
         return True
 
     def high_watermark(self, own_end_offset: int) -> int | None:
-        """How far all of the maximal in-sync set are; None while too few are in sync."""
-        if len(self.in_sync) < self.min_in_sync:
+        """How far all of the maximal in-sync set are; None while too few are in sync.
+
+        Nor while others are eligible: nothing may be acknowledged that those do not have.
+        """
+        if len(self.in_sync) < self.min_in_sync or self.state.eligible:
             return None
         lowest = own_end_offset
         for node in self.maximal:
@@ -195,7 +211,7 @@ class Leadership:
         return node in self._followers
 
     def has_fallen_back(self, node: int) -> bool:
-        """Whether it gave up records that it had reported."""
+        """Whether it gave up records that it had reported, or has to."""
         return self._followers[node].has_fallen_back
 
     def broker_epoch(self, node: int) -> int:

@@ -83,6 +83,26 @@ async def test_rule_04_a_copy_whose_records_are_missing_does_not_lead(house: Hou
     await eventually(lambda: not house[2].partition().is_incomplete)
 
 
+async def test_rule_04_such_a_copy_leaves_the_lead_to_those_that_are_eligible(
+    house: House,
+) -> None:
+    """As the first to come back it was elected alone, and has acknowledged nothing since."""
+    await house.start(1, 2)
+    await house.create((1, 2), min_insync_replicas="2")
+    await append(house[1].partition())
+    await house[1].broker.storage.write_points(house[1].broker.partitions())
+    await house[1].crash()
+    house.isolate(2)
+    house[1].disk.remove_tree("t-0")
+    house[1].disk.sync_names("")
+    await house[1].start()
+    epoch = house.nodes.live[1].epoch
+    await house.change(leader=1, leader_epoch=1, broker_epoch=epoch, in_sync=(1,), eligible=(2,))
+    await eventually(lambda: house[1].partition().leader == NO_LEADER)
+    state = await house.state()
+    assert (state.leader, state.in_sync, state.eligible) == (NO_LEADER, (), (2,))
+
+
 async def test_missing_records_of_the_only_replica_are_fatal(house: House) -> None:
     await house.start(1)
     await house.create((1,))
@@ -156,6 +176,66 @@ async def test_rule_10_a_damaged_copy_leaves_the_set_before_it_is_cut(house: Hou
     await Housekeeping(house[2].broker).scrub_segment(follower, segment)
     await asyncio.sleep(0.1)
     assert follower.log.end_offset == 6
+
+
+async def test_rule_10_an_eligible_copy_with_damage_is_cut_once_it_is_not_eligible(
+    house: House,
+) -> None:
+    await house.start(1, 2)
+    await house.create((1, 2), min_insync_replicas="2", segment_bytes="16384")
+    for _ in range(6):
+        await append(house[1].partition(), b"x" * 6_000)
+    follower = house[2].partition()
+    await eventually(lambda: follower.high_watermark == 6)
+    house.isolate(2)
+    await house.elect(1, in_sync=(1,), eligible=(2,))
+    await eventually(lambda: follower.in_sync == (1,))
+    segment = follower.log.segments[0]
+    house[2].disk.flip_bit(segment.path, 100)
+    await Housekeeping(house[2].broker).scrub_segment(follower, segment)
+    await asyncio.sleep(0.1)
+    assert follower.log.end_offset == 6
+    house.heal()
+    await eventually(lambda: house[1].partition().in_sync == (1, 2))
+    assert not follower.log.damaged
+    assert not follower.is_incomplete
+    assert house[2].content() == house[1].content()
+
+
+async def test_a_copy_that_is_cut_below_what_is_committed_does_not_lead(house: House) -> None:
+    await house.start(1, 2)
+    await house.create((1, 2))
+    await append(house[1].partition())
+    follower = house[2].partition()
+    await eventually(lambda: follower.high_watermark == 1)
+    house.isolate(2)
+    follower.cut_to(0)
+    assert follower.is_incomplete
+
+
+async def test_what_recovery_found_is_durable_before_the_node_is_started(house: House) -> None:
+    await house.start(1)
+    await house.create((1,))
+    await append(house[1].partition())
+    await house[1].crash()
+    house[1].disk.is_held = True
+    starting = asyncio.create_task(house[1].start())
+    await eventually(lambda: not house[1].disk.is_settled)
+    await asyncio.sleep(0.05)
+    assert not starting.done()
+    house[1].disk.release()
+    async with asyncio.timeout(10):
+        await starting
+
+
+async def test_a_node_whose_disk_fails_at_the_start_does_not_start(house: House) -> None:
+    await house.start(1)
+    await house.create((1,))
+    await append(house[1].partition())
+    await house[1].crash()
+    house[1].disk.fail("sync", path_part=".log")
+    with pytest.raises(OSError, match="t-0"):
+        await house[1].start()
 
 
 async def test_rule_10_a_damaged_leader_leaves_the_lead_to_another(house: House) -> None:

@@ -221,3 +221,21 @@ def test_companions_that_share_no_node_are_led_each_for_itself() -> None:
     (decision,) = settled(image)
     assert [change.state.leader for change in decision.changes] == [2, 4]
     assert decision.elected == (live_node(2), live_node(4, epoch=9)), "all that lead are compared"
+
+
+def test_companions_without_a_common_node_in_sync_wait_for_all_that_were() -> None:
+    """Node 2 is alive and in sync for the messages only: node 1 may lead both again."""
+    image = image_of(
+        state(1, (1, 2)), state(1, (1,)), live=(live_node(2), live_node(3)), companion=True
+    )
+    (decision,) = settled(image)
+    assert [change.state.leader for change in decision.changes] == [NO_LEADER, NO_LEADER]
+    assert [change.state.in_sync for change in decision.changes] == [(1, 2), (1,)]
+
+
+def test_a_replica_that_is_brought_in_does_not_raise_what_is_required() -> None:
+    """Else the one that was enough would leave somebody eligible behind it."""
+    old = state(1, (1, 2), replicas=(1, 2), adding=(2,))
+    image = image_of(old, live=(live_node(1),), min_in_sync=2)
+    new = only_state(image)
+    assert (new.in_sync, new.eligible) == ((1,), ())

@@ -63,6 +63,12 @@ def test_no_more_are_required_than_there_are() -> None:
     assert lead(state, min_in_sync=2).high_watermark(3) == 3
 
 
+def test_a_replica_that_is_brought_in_does_not_raise_what_is_required() -> None:
+    state = PartitionState(1, 1, replicas=(1, 2), in_sync=(1,), adding=(2,))
+    assert lead(state, min_in_sync=2).high_watermark(3) == 3
+    assert lead(replace(state, adding=()), min_in_sync=2).high_watermark(3) is None
+
+
 def test_rule_04_an_earlier_run_of_a_follower_is_not_believed() -> None:
     leadership = lead()
     leadership.fetched(2, 8, 5, 10, 0)
@@ -125,6 +131,23 @@ def test_one_enters_with_all_that_is_committed_now_or_was_before_the_election() 
     leadership.fetched(3, 1, 8, 10, 0)
     assert leadership.ready(5) == (3,)
     assert leadership.ready(9) == ()
+
+
+def test_rule_10_one_that_reports_damage_does_not_count_wherever_it_is() -> None:
+    leadership = lead(replace(STATE, in_sync=(1, 2)))
+    leadership.fetched(2, 1, 10, 10, 0, is_damaged=True)
+    leadership.fetched(3, 1, 10, 10, 0, is_damaged=True)
+    assert leadership.leaving(10, 0, {2: 0}) == (2,)
+    assert leadership.ready(10) == ()
+
+
+def test_rule_07_nothing_is_committed_without_those_that_are_eligible() -> None:
+    state = replace(STATE, in_sync=(1, 2), eligible=(3,))
+    leadership = lead(state, min_in_sync=2)
+    leadership.fetched(2, 1, 10, 10, 0)
+    assert leadership.high_watermark(10) is None
+    leadership.committed(replace(state, eligible=()), 0)
+    assert leadership.high_watermark(10) == 10
 
 
 def test_companions_have_one_set() -> None:
