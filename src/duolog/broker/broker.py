@@ -94,6 +94,8 @@ class Broker:
         self._on_storage_failure = on_storage_failure
         self._partitions_max = partitions_max
         self.has_failed = False
+        self.doubted: dict[Partition, int] = {}
+        """From which offset on a follower could not take over what it was sent."""
         """Whether the disk did; nothing is written down any more."""
         self._removals: set[asyncio.Future[None]] = set()
         catalog.subscribe(self)

@@ -25,6 +25,12 @@ CHECKPOINT_LOOK_SECONDS = 1.0
 SNAPSHOTS_PER_CHECKPOINT_MAX = 64
 """Keeps a checkpoint short; the rest take their turn at the next one."""
 
+DOUBTS_SECONDS = 1.0
+"""How soon a segment is verified of which a follower refuses a batch."""
+
+DOUBTED_AGAIN_MS = 60_000
+"""After which one that was found intact is verified again."""
+
 PARTITIONS_AT_ONCE = 500
 """Looked at before others are served, while none of them needs anything."""
 
@@ -43,6 +49,8 @@ class Housekeeping:
         """Batches set aside because they are damaged, over all partitions."""
         self.thinning: Callable[[], Iterable[Thinnable]] = tuple
         """Partitions that may be thinned; others are served between one and the next."""
+        self._trusted_ms: dict[str, int] = {}
+        """Segments that were in doubt and found intact, and when."""
         self._removals: set[asyncio.Task[None]] = set()
         self._checkpoint_bytes_in = 0
         self._checkpoint_ms = 0
@@ -61,6 +69,7 @@ class Housekeeping:
             cleaned_s = settings.integer("log.cleaner.interval.ms") / 1000
             # One after the other: what both write of a segment has the same name.
             duties.create_task(_every(cleaned_s, self.compact, self.thin))
+            duties.create_task(_every(DOUBTS_SECONDS, self.verify_doubted))
             duties.create_task(self._scrub())
 
     async def checkpoint_if_due(self) -> None:
@@ -205,6 +214,20 @@ class Housekeeping:
                         log.error("segment not readable", segment=segment.path, error=str(error))
                     await asyncio.sleep(segment.size / bytes_per_second)
             await asyncio.sleep(settings.integer("log.scrub.interval.ms") / 1000)
+
+    async def verify_doubted(self) -> None:
+        """Look at once where a follower says that it was sent something damaged."""
+        now_ms = self._broker.clock.monotonic_ms()
+        doubted, self._broker.doubted = self._broker.doubted, {}
+        if not doubted:
+            self._trusted_ms.clear()
+        for partition, offset in doubted.items():
+            segment = partition.log.sealed_at(offset)
+            if segment is None or not self._is_live(partition):
+                continue
+            if now_ms - self._trusted_ms.get(segment.path, -DOUBTED_AGAIN_MS) >= DOUBTED_AGAIN_MS:
+                await self.scrub_segment(partition, segment)
+                self._trusted_ms[segment.path] = now_ms
 
     async def scrub_segment(self, partition: Partition, segment: Segment) -> None:
         verify = partition.log.verification(segment)

@@ -279,6 +279,11 @@ class Log(Cleaner):
         # Its sync of the directory also makes durable what was renamed and removed here.
         write_quarantine(self._disk, self._path, self.damaged)
 
+    def sealed_at(self, offset: int) -> Segment | None:
+        """The sealed segment that holds the offset."""
+        segment = self.segments[self._reader.segment_at(offset)]
+        return None if segment is self._active else segment
+
     def verification(self, segment: Segment) -> Callable[[], list[DamagedRange]]:
         """Proves every batch of a sealed segment; what is damaged and not known yet.
 

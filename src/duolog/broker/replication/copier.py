@@ -69,6 +69,8 @@ class Copier:
         """What it was told, and need not know any more."""
         self._later: dict[PlaceKey, float] = {}
         """What it has to be told when the loop's time has come."""
+        self._refused: dict[PlaceKey, str] = {}
+        """Of which the last answer was refused, and why."""
         self._session = NO_SESSION
         self._sequence = 0
         self._back_off_s = BACK_OFF_S_MIN
@@ -96,6 +98,7 @@ class Copier:
             del self._followed[key]
             self._changed.pop(key, None)
             self._later.pop(key, None)
+            self._refused.pop(key, None)
             # An answer that is under way says nothing about a copy that is made anew.
             if self._named.pop(key, None) is not None:
                 self._forgotten[key] = None
@@ -216,6 +219,7 @@ class Copier:
             offset,
             partition.epoch_before(offset),
             has_room,
+            _key(partition) in self._refused,
         )
 
     def _is_electable(self, partition: Partition) -> bool:
@@ -233,16 +237,15 @@ class Copier:
             return
         try:
             self._apply(partition, named, result, copied.records)
-        except (CorruptBatch, Refusal) as refusal:
-            log.error(
-                "copy refused",
-                topic=partition.topic.name,
-                partition=partition.index,
-                leader=self._leader,
-                reason=str(refusal),
-            )
+        except CorruptBatch as damage:
+            self._refuse(key, partition, str(damage))
+            return
+        except Refusal as refusal:
+            # The disk of this node, which says so itself.
+            log.warning("copy not written", reason=str(refusal), **_place(partition))
             self._retry_later(key)
             return
+        self._refused.pop(key, None)
         if not result.must_be_answered(named.offset):
             return
         if self._is_brought_in(partition):
@@ -250,6 +253,12 @@ class Copier:
             self._later[key] = self._pace.free_at(len(copied.records), now)
         else:
             self._changed[key] = None
+
+    def _refuse(self, key: PlaceKey, partition: Partition, reason: str) -> None:
+        if self._refused.get(key) != reason:
+            log.error("copy refused", leader=self._leader, reason=reason, **_place(partition))
+        self._refused[key] = reason
+        self._retry_later(key)
 
     def _is_brought_in(self, partition: Partition) -> bool:
         """Whether the copy is being filled, and nobody waits for it yet."""
@@ -294,6 +303,10 @@ async def all_durable(partitions: Iterable[Partition]) -> None:
             waiting.append(durable)
     if waiting:
         await asyncio.gather(*waiting)
+
+
+def _place(partition: Partition) -> dict[str, object]:
+    return {"topic": partition.topic.name, "partition": partition.index}
 
 
 def _key(partition: Partition) -> PlaceKey:

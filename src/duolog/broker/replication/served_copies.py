@@ -124,6 +124,8 @@ class ServedCopies:
         leadership = partition.leadership
         if leadership is None:
             return
+        if wanted.is_in_doubt:
+            self._broker.doubted[partition] = wanted.offset
         end_offset = partition.log.end_offset
         if wanted.offset > end_offset:
             return

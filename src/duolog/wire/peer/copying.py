@@ -49,6 +49,8 @@ class CopyWanted(msgspec.Struct, frozen=True, array_like=True):
     """The leader epoch of the follower's last record; -1 without records."""
     has_room: bool = True
     """Whether records may be sent: not while the copy has to be cut first."""
+    is_in_doubt: bool = False
+    """Whether what was sent from there was damaged, so that the leader should look at its copy."""
 
 
 class CopyRequest(msgspec.Struct, frozen=True, array_like=True):

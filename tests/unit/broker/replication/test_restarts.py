@@ -238,6 +238,21 @@ async def test_a_node_whose_disk_fails_at_the_start_does_not_start(house: House)
         await house[1].start()
 
 
+async def test_rule_10_a_follower_that_is_sent_damage_has_the_leader_look(house: House) -> None:
+    await house.start(1, 2)
+    await house.create((1,), segment_bytes="16384")
+    leader = house[1].partition()
+    for _ in range(6):
+        await leader.append(a_batch(b"x" * 6_000))
+    segment = leader.log.segments[0]
+    house[1].disk.flip_bit(segment.path, 100)
+    await house.change(replicas=(1, 2), adding=(2,))
+    await eventually(lambda: house[1].broker.doubted)
+    await Housekeeping(house[1].broker).verify_doubted()
+    assert [each.first_offset for each in leader.log.damaged] == [0]
+    assert house[2].partition().log.end_offset == 0
+
+
 async def test_rule_10_a_damaged_leader_leaves_the_lead_to_another(house: House) -> None:
     await house.start(1, 2)
     await house.create((1, 2), segment_bytes="16384")
