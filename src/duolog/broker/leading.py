@@ -6,15 +6,13 @@ replicas have is reported by their fetches (broker/replication/served_copies.py)
 
 import asyncio
 
-from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
 from duolog.broker.following import FollowingReplica
+from duolog.broker.replica import Parts
 from duolog.broker.waiting import FutureWaiter, Waiter
 from duolog.core.replica.leadership import Leadership
-from duolog.log.log import Log
 from duolog.model.errors import LeadershipLost, NotLeader, Refusal
 from duolog.model.partition_state import NO_LEADER, PartitionEntry
-from duolog.ports.clock import Clock
 
 
 class CopiedWrites:
@@ -43,26 +41,8 @@ class LeadingReplica(FollowingReplica):
         "leadership",
     )
 
-    def __init__(
-        self,
-        topic: Topic,
-        index: int,
-        log: Log,
-        *,
-        leader_epoch: int,
-        flusher: Flusher,
-        clock: Clock,
-        high_watermark: int | None = None,
-    ) -> None:
-        super().__init__(
-            topic,
-            index,
-            log,
-            leader_epoch=leader_epoch,
-            flusher=flusher,
-            clock=clock,
-            high_watermark=high_watermark,
-        )
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
         self.entry: PartitionEntry | None = None
         """The state that the present role comes from."""
         self.is_leader = True
@@ -70,11 +50,11 @@ class LeadingReplica(FollowingReplica):
         self.in_sync_count = 1
         self.leadership: Leadership | None = None
         """None unless this node leads and there are other replicas."""
-        self._epoch_start_offset = log.end_offset
+        self._epoch_start_offset = parts.log.end_offset
         self._fenced: Refusal | None = None
         self._suspended: Refusal | None = None
         self._not_leading: Refusal | None = None
-        self._writes: Flusher | CopiedWrites = flusher
+        self._writes: Flusher | CopiedWrites = parts.flusher
         self._defers = True
         """Whether somebody is to be told of each write before it can be committed."""
 

@@ -6,9 +6,8 @@ one call; waiting for durability is a queue ordered by offset.
 """
 
 from duolog.broker.catalog import Topic
-from duolog.broker.flusher import Flusher
 from duolog.broker.leading import LeadingReplica
-from duolog.log.log import Log
+from duolog.broker.replica import Parts
 from duolog.model.errors import (
     FencedLeaderEpoch,
     InvalidTimestamp,
@@ -18,7 +17,6 @@ from duolog.model.errors import (
     UnknownLeaderEpoch,
 )
 from duolog.model.limits import TIMESTAMP_MS_MAX
-from duolog.ports.clock import Clock
 from duolog.records.header import (
     LENGTH_PREFIX_BYTES,
     NO_TIMESTAMP,
@@ -47,29 +45,10 @@ class Partition(LeadingReplica):
         "stamps_append_time",
     )
 
-    def __init__(
-        self,
-        topic: Topic,
-        index: int,
-        log: Log,
-        *,
-        leader_epoch: int,
-        flusher: Flusher,
-        clock: Clock,
-        decompressed_bytes_max: int,
-        high_watermark: int | None = None,
-    ) -> None:
-        super().__init__(
-            topic,
-            index,
-            log,
-            leader_epoch=leader_epoch,
-            flusher=flusher,
-            clock=clock,
-            high_watermark=high_watermark,
-        )
+    def __init__(self, parts: Parts, *, decompressed_bytes_max: int) -> None:
+        super().__init__(parts)
         self._decompressed_bytes_max = decompressed_bytes_max
-        self.configure(topic)
+        self.configure(parts.topic)
 
     def configure(self, topic: Topic) -> None:
         """Follow a change of the topic's configuration."""

@@ -6,6 +6,7 @@ check and its effect, so there is nothing to lock.
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -25,6 +26,20 @@ PRODUCERS_SNAPSHOT = "producers"
 SNAPSHOT_AFTER_BATCHES = 1_000
 """Batches after which a partition's producer state is written down again: what a restart
 has to replay at most, but for what arrived since the last checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a replica is made of."""
+
+    topic: Topic
+    index: int
+    log: Log
+    flusher: Flusher
+    clock: Clock
+    leader_epoch: int
+    high_watermark: int | None = None
+    """None if all of the log is committed, as where there is no other replica."""
 
 
 class Copying(Protocol):
@@ -62,30 +77,21 @@ class Replica:
         "topic",
     )
 
-    def __init__(
-        self,
-        topic: Topic,
-        index: int,
-        log: Log,
-        *,
-        leader_epoch: int,
-        flusher: Flusher,
-        clock: Clock,
-        high_watermark: int | None = None,
-    ) -> None:
-        self.topic = topic
-        self.index = index
-        self.log = log
-        self.leader_epoch = leader_epoch
-        self.high_watermark = log.end_offset if high_watermark is None else high_watermark
+    def __init__(self, parts: Parts) -> None:
+        self.topic = parts.topic
+        self.index = parts.index
+        self.log = parts.log
+        self.leader_epoch = parts.leader_epoch
+        committed = parts.high_watermark
+        self.high_watermark = parts.log.end_offset if committed is None else committed
         """Readers see offsets below it. It never goes back."""
         self.is_incomplete = False
         """Whether durable records are missing here: such a copy must not lead."""
         self.batches_since_snapshot = 0
         self.bytes_in = 0
         self.bytes_out = 0
-        self._flusher = flusher
-        self._clock = clock
+        self._flusher = parts.flusher
+        self._clock = parts.clock
         self._failure: Refusal | None = None
         self._retry_ms: int | None = None
         """When writing may be tried again; None if never."""

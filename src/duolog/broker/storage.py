@@ -15,6 +15,7 @@ from functools import partial
 from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
 from duolog.broker.partition import Partition
+from duolog.broker.replica import Parts
 from duolog.log.checkpoint import (
     RecoveryPoints,
     read_checkpoint,
@@ -108,15 +109,10 @@ class Storage:
             now_ms=self._clock.now_ms(),
         )
         _report(topic, index, opened)
+        committed = None if is_sole else self._watermark_of(topic_id, index, opened)
         partition = Partition(
-            topic,
-            index,
-            opened,
-            leader_epoch=leader_epoch,
-            flusher=self._flusher,
-            clock=self._clock,
+            Parts(topic, index, opened, self._flusher, self._clock, leader_epoch, committed),
             decompressed_bytes_max=self._decompressed_bytes_max,
-            high_watermark=None if is_sole else self._watermark_of(topic_id, index, opened),
         )
         partition.is_incomplete = is_missing or opened.is_short
         opened.rest()

@@ -9,6 +9,7 @@ from tests.fakes.group_shell import SetClock
 from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
 from duolog.broker.partition import Partition
+from duolog.broker.replica import Parts
 from duolog.config.topic import parse_topic_config
 from duolog.log.log import Log
 from duolog.model.errors import Refusal
@@ -68,19 +69,15 @@ class Workbench:
 
     def open(self, recovery_point: int = 0) -> None:
         self.flusher = Flusher(self.disk, SetClock(), Histogram(), self.failures.append)
+        log = Log.open(
+            self.disk,
+            "t-0",
+            self.topic.config,
+            recovery_point=recovery_point,
+            now_ms=NOW_MS,
+        )
         self.partition = Partition(
-            self.topic,
-            0,
-            Log.open(
-                self.disk,
-                "t-0",
-                self.topic.config,
-                recovery_point=recovery_point,
-                now_ms=NOW_MS,
-            ),
-            leader_epoch=3,
-            flusher=self.flusher,
-            clock=SetClock(),
+            Parts(self.topic, 0, log, self.flusher, SetClock(), leader_epoch=3),
             decompressed_bytes_max=1 << 20,
         )
 
