@@ -7,9 +7,17 @@ returns after the listeners have acted on it: what was created can be used at on
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from duolog.broker.catalog_entries import Topic, encode_topic, partition_key, stored_name, topic_key
+from duolog.broker.catalog_entries import (
+    Topic,
+    encode_topic,
+    partition_key,
+    stored_id,
+    stored_name,
+    topic_key,
+)
 from duolog.broker.catalog_follower import CatalogFollower, CatalogListener
 from duolog.broker.catalog_placement import Assignment, Beginning, Placement
 from duolog.broker.catalog_view import CatalogView
@@ -127,9 +135,13 @@ class Catalog:
         assignment: Assignment | None = None,
         beside: str | None = None,
         topic_id: uuid.UUID | None = None,
+        given: Callable[[], Compare] | None = None,
         validate_only: bool = False,
     ) -> Topic:
-        """Make a topic: placed by its factor, as assigned, or beside another one's partitions."""
+        """Make a topic: placed by its factor, as assigned, or beside another one's partitions.
+
+        `given` is what else must hold at that moment, as the caller knows it then.
+        """
         check_topic_name(name)
         _check_partition_count(partitions)
         overrides = canonical_overrides(overrides)
@@ -154,24 +166,48 @@ class Catalog:
             begun = self._begin(topic, range(partitions), replication_factor, assignment)
             if validate_only:
                 return topic
-            write = Put(key, encode_topic(name, topic.id, partitions, overrides, topic.beside))
-            if await self._writer.commit(Compare(key, 0), write, topic.id, begun):
+            holds = [Compare(key, 0)] if given is None else [Compare(key, 0), given()]
+            write = Put(key, encode_topic(topic))
+            if await self._writer.commit(holds, write, topic.id, begun):
                 return self.by_id(topic.id)
             await asyncio.sleep(_ATTEMPT_S)
         raise _contended(name)
 
     async def delete_topic(self, name: str) -> None:
-        key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
-            topic = self.get(name)
-            self.check_delete(name)
-            if await self._writer.commit(Compare(key, topic.mod_revision), Delete(key)):
-                await self._writer.remove(
-                    [partition_key(topic.id, index) for index in range(topic.partitions)]
-                )
+            if await self._delete(self.get(name)):
                 return
             await self._writer.catch_up(name)
         raise _contended(name)
+
+    async def remove_topic(
+        self, name: str, topic_id: uuid.UUID, given: Sequence[Compare] = ()
+    ) -> None:
+        """Delete the topic of this id, if it is there: its name may be another one's by now.
+
+        `given` is what else must hold at that moment.
+        """
+        for _ in range(_ATTEMPTS_MAX):
+            # Asked of the store: this node may not have heard of the topic yet.
+            entry = await asked(self._store.get(topic_key(name)))
+            if entry is None or stored_id(entry.value) != topic_id:
+                return
+            await self.follower.until(entry.mod_revision)
+            topic = self._view.by_id(topic_id)
+            if topic is not None and await self._delete(topic, given):
+                return
+        raise _contended(name)
+
+    async def _delete(self, topic: Topic, given: Sequence[Compare] = ()) -> bool:
+        self.check_delete(topic.name)
+        key = topic_key(topic.name)
+        holds = [Compare(key, topic.mod_revision), *given]
+        if not await self._writer.commit(holds, Delete(key)):
+            return False
+        await self._writer.remove(
+            [partition_key(topic.id, index) for index in range(topic.partitions)]
+        )
+        return True
 
     async def create_partitions(
         self,
@@ -194,8 +230,9 @@ class Catalog:
             begun = self._begin(topic, range(topic.partitions, total), None, assignment)
             if validate_only:
                 return topic
-            write = Put(key, encode_topic(name, topic.id, total, topic.overrides, topic.beside))
-            if await self._writer.commit(Compare(key, topic.mod_revision), write, topic.id, begun):
+            write = Put(key, encode_topic(replace(topic, partitions=total)))
+            holds = [Compare(key, topic.mod_revision)]
+            if await self._writer.commit(holds, write, topic.id, begun):
                 return self.get(name)
             await self._writer.catch_up(name)
             await asyncio.sleep(_ATTEMPT_S)
@@ -216,8 +253,8 @@ class Catalog:
             self.check_config(name, parse_topic_config(overrides, self.topic_defaults))
             if validate_only or overrides == topic.overrides:
                 return topic
-            value = encode_topic(name, topic.id, topic.partitions, overrides, topic.beside)
-            if await self._writer.commit(Compare(key, topic.mod_revision), Put(key, value)):
+            value = encode_topic(replace(topic, overrides=overrides))
+            if await self._writer.commit([Compare(key, topic.mod_revision)], Put(key, value)):
                 return self.get(name)
             await self._writer.catch_up(name)
         raise _contended(name)

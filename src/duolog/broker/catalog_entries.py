@@ -71,14 +71,10 @@ def parse_partition_key(key: str) -> tuple[uuid.UUID, int]:
     return uuid.UUID(topic_id), int(index)
 
 
-def encode_topic(
-    name: str,
-    topic_id: uuid.UUID,
-    partitions: int,
-    overrides: Mapping[str, str],
-    beside: uuid.UUID | None = None,
-) -> bytes:
-    return msgspec.json.encode(_TopicValue(name, topic_id, partitions, dict(overrides), beside))
+def encode_topic(topic: Topic) -> bytes:
+    return msgspec.json.encode(
+        _TopicValue(topic.name, topic.id, topic.partitions, dict(topic.overrides), topic.beside)
+    )
 
 
 def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
@@ -97,6 +93,10 @@ def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
 
 def stored_name(value: bytes) -> str:
     return _topic_decoder.decode(value).name
+
+
+def stored_id(value: bytes) -> uuid.UUID:
+    return _topic_decoder.decode(value).id
 
 
 def encode_state(state: PartitionState) -> bytes:

@@ -7,7 +7,9 @@ leaves a topic without a queue, never a queue without its messages.
 from collections.abc import Callable, Mapping
 
 from duolog.broker.broker import Broker
+from duolog.broker.catalog import Topic
 from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
+from duolog.broker.queues.catalog_entries import queue_key
 from duolog.broker.queues.contents import QueueContents
 from duolog.broker.queues.move_tasks import MoveTasks
 from duolog.broker.queues.name_locks import NameLocks
@@ -35,8 +37,11 @@ from duolog.model.queue_errors import (
 )
 from duolog.observe.logs import get_logger
 from duolog.ports.http import Poster
-from duolog.ports.metastore import MetaStore
+from duolog.ports.metastore import Compare, MetaStore
 from duolog.ports.peers import Peers
+
+_ATTEMPTS_MAX = 16
+"""How often a queue is tried to be made when others change its topic meanwhile."""
 
 log = get_logger("queues")
 
@@ -84,40 +89,61 @@ class Queues(QueueContents):
         check_queue_name(name)
         config = parse_queue_config(name, attributes)
         async with self._names.lock(fold(name)):
-            self.catalog.check_creatable(name, self.clock.now_ms())
-            if name in self.catalog.deleted:
-                # What is left of it would be the new one's messages.
-                await self._remove(self.catalog.deleted[name])
-            made = False
-            if name not in self._queues and config.source_topic is None:
-                made = await self._create_topic(name, config)
-            try:
-                await self.catalog.create(name, attributes, tags, self.clock.now_ms())
-            except RequestTimedOut:
-                # Perhaps it is there, and then it needs its topic.
-                raise
-            except Refusal:
-                if made and name not in self.catalog.queues:
-                    await self.broker.catalog.delete_topic(name)
-                raise
-            return self.get(name)
+            for _ in range(_ATTEMPTS_MAX):
+                self.catalog.check_creatable(name, self.clock.now_ms())
+                if name in self.catalog.deleted:
+                    # What is left of it would be the new one's messages.
+                    await self._remove(self.catalog.deleted[name])
+                if await self._create(name, config, attributes, tags):
+                    return self.get(name)
+        raise RequestTimedOut(f"queue '{name}' is being changed by others too often")
 
-    async def _create_topic(self, name: str, config: QueueConfig) -> bool:
-        """Whether there was none: the records of one that is there become messages."""
+    async def _create(
+        self,
+        name: str,
+        config: QueueConfig,
+        attributes: Mapping[str, str],
+        tags: Mapping[str, str],
+    ) -> bool:
+        """Whether it is there; if not, its topic has changed meanwhile."""
+        topic, is_made = None, False
+        if config.source_topic is None:
+            topic, is_made = await self._topic_for(name, config)
+        try:
+            now_ms = self.clock.now_ms()
+            return await self.catalog.create(name, attributes, tags, now_ms, topic) is not None
+        except RequestTimedOut:
+            # Perhaps it is there, and then it needs its topic.
+            raise
+        except Refusal:
+            if topic is not None and is_made:
+                await self._remove_unused(topic)
+            raise
+
+    async def _remove_unused(self, topic: Topic) -> None:
+        """Take back a topic that was made for a queue, unless another node has made one of it."""
+        present = await self.catalog.current(topic.name)
+        if present is None or present.is_deleted or present.topic_id != topic.id:
+            is_unused = Compare(queue_key(topic.name), present.mod_revision if present else 0)
+            await self.broker.catalog.remove_topic(topic.name, topic.id, [is_unused])
+
+    async def _topic_for(self, name: str, config: QueueConfig) -> tuple[Topic, bool]:
+        """That of the queue's messages, and whether there was none: the records of one that is
+        there become messages."""
+        topics = self.broker.catalog
+        if name in self._queues and name in topics.topics:
+            return topics.get(name), False
         settings = self.broker.settings
         partitions = settings.integer("queue.partitions")
         if config.fifo:
             partitions = self._fifo_partitions if config.is_high_throughput else 1
+        overrides = message_overrides(config)
         try:
-            await self.broker.catalog.create_topic(name, partitions, message_overrides(config))
+            return await topics.create_topic(name, partitions, overrides), True
         except TopicExists:
-            await self.broker.catalog.edit_config(
-                name, lambda overrides: {**overrides, **message_overrides(config)}
-            )
-            return False
+            return await topics.edit_config(name, lambda old: {**old, **overrides}), False
         except InvalidTopic as refusal:
             raise InvalidParameterValue(str(refusal)) from refusal
-        return True
 
     @property
     def _fifo_partitions(self) -> int:
@@ -170,13 +196,11 @@ class Queues(QueueContents):
         await self._finish_deletions()
 
     async def _remove(self, entry: QueueEntry) -> None:
-        """Remove the topics of a deleted queue."""
-        topics = [queue_state_topic(entry.name)]
-        if entry.config.source_topic is None:
-            topics.append(entry.name)
-        for topic in topics:
-            if topic in self.broker.catalog.topics:
-                await self.broker.catalog.delete_topic(topic)
+        """Remove the topics of a deleted queue; the next one's of its name may be there too."""
+        topics = self.broker.catalog
+        await topics.remove_topic(queue_state_topic(entry.name), entry.journal_id)
+        if entry.topic_id is not None:
+            await topics.remove_topic(entry.name, entry.topic_id)
 
     async def _finish_deletions(self) -> None:
         """Remove what is left of deleted queues, and forget those whose names are free again."""

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.fakes.disk import FakeDisk
@@ -229,15 +230,15 @@ def test_what_is_left_of_a_deleted_queue_is_not_the_next_ones(
     house.send("work", Outgoing("old"))
     house.receive("work")
     topics = house.broker.catalog
-    delete_topic = topics.delete_topic
+    remove_topic = topics.remove_topic
 
-    async def fails(name: str) -> None:
+    async def fails(name: str, topic_id: UUID) -> None:
         raise UnsupportedOperation("not now")
 
-    monkeypatch.setattr(topics, "delete_topic", fails)
+    monkeypatch.setattr(topics, "remove_topic", fails)
     with pytest.raises(UnsupportedOperation):
         house.run(house.queues.delete("work"))
-    monkeypatch.setattr(topics, "delete_topic", delete_topic)
+    monkeypatch.setattr(topics, "remove_topic", remove_topic)
     house.create("work")
     assert house.queue("work").counts() == (0, 0, 0)
     house.restart()
