@@ -189,7 +189,7 @@ class Queues(QueueContents):
                 entry = await self.catalog.delete(name, self.clock.now_ms())
                 # A journal that is still being made would be the next queue's of this name.
                 await self._journals.settled(queue.state)
-                await self.move_tasks.queue_deleted(name)
+                await self.move_tasks.queue_deleted(entry)
                 await self._remove(entry)
             finally:
                 self._removing.discard(name)
