@@ -35,7 +35,7 @@ from duolog.model.errors import (
     UnknownTopicOrPartition,
 )
 from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
-from duolog.model.names import check_topic_name, is_internal
+from duolog.model.names import check_topic_name, is_fifo, is_internal
 from duolog.model.partition_state import NO_LEADER, PartitionEntry, PartitionState
 from duolog.ports.metastore import Compare, Delete, MetaStore, Put
 
@@ -217,7 +217,10 @@ class Catalog:
         assignment: Assignment | None = None,
         validate_only: bool = False,
     ) -> Topic:
-        """Grow the topic to `total` partitions, with as many replicas as the first has."""
+        """Grow the topic to `total` partitions, with as many replicas as the first has.
+
+        All of them take a standard queue's messages from then on.
+        """
         _check_partition_count(total)
         key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
@@ -230,7 +233,8 @@ class Catalog:
             begun = self._begin(topic, range(topic.partitions, total), None, assignment)
             if validate_only:
                 return topic
-            write = Put(key, encode_topic(replace(topic, partitions=total)))
+            taking = topic.taking if is_fifo(name) else None
+            write = Put(key, encode_topic(replace(topic, partitions=total, taking=taking)))
             holds = [Compare(key, topic.mod_revision)]
             if await self._writer.commit(holds, write, topic.id, begun):
                 return self.get(name)
@@ -246,15 +250,27 @@ class Catalog:
         It is called again when somebody else has changed them meanwhile, so that two editors
         never undo each other.
         """
+
+        def edited(topic: Topic) -> Topic:
+            overrides = canonical_overrides(edit(topic.overrides))
+            self.check_config(name, parse_topic_config(overrides, self.topic_defaults))
+            return topic if validate_only else replace(topic, overrides=overrides)
+
+        return await self._edit(name, edited)
+
+    async def open_partitions(self, name: str, taking: int | None) -> Topic:
+        """Let only the first so many partitions of a queue's topic take its messages."""
+        return await self._edit(name, lambda topic: replace(topic, taking=taking))
+
+    async def _edit(self, name: str, edit: Callable[[Topic], Topic]) -> Topic:
         key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
             topic = self.get(name)
-            overrides = canonical_overrides(edit(topic.overrides))
-            self.check_config(name, parse_topic_config(overrides, self.topic_defaults))
-            if validate_only or overrides == topic.overrides:
+            edited = edit(topic)
+            if edited == topic:
                 return topic
-            value = encode_topic(replace(topic, overrides=overrides))
-            if await self._writer.commit([Compare(key, topic.mod_revision)], Put(key, value)):
+            write = Put(key, encode_topic(edited))
+            if await self._writer.commit([Compare(key, topic.mod_revision)], write):
                 return self.get(name)
             await self._writer.catch_up(name)
         raise _contended(name)

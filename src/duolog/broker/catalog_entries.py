@@ -39,6 +39,13 @@ class Topic:
     beside: uuid.UUID | None = None
     """Of a queue's journal: the topic whose partitions its own accompany. Partition i of both
     has the same replicas and the same leader, and they move as one."""
+    taking: int | None = None
+    """Of a queue's topic: only the first so many partitions take messages that are sent to the
+    queue. The others have what came before, and what Kafka producers write. None is all."""
+
+    @property
+    def taking_count(self) -> int:
+        return self.partitions if self.taking is None else min(self.taking, self.partitions)
 
 
 class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,6 +54,7 @@ class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True):
     partitions: int
     overrides: dict[str, str]
     beside: uuid.UUID | None = None
+    taking: int | None = None
 
 
 _topic_decoder = msgspec.json.Decoder(_TopicValue)
@@ -73,7 +81,14 @@ def parse_partition_key(key: str) -> tuple[uuid.UUID, int]:
 
 def encode_topic(topic: Topic) -> bytes:
     return msgspec.json.encode(
-        _TopicValue(topic.name, topic.id, topic.partitions, dict(topic.overrides), topic.beside)
+        _TopicValue(
+            topic.name,
+            topic.id,
+            topic.partitions,
+            dict(topic.overrides),
+            topic.beside,
+            topic.taking,
+        )
     )
 
 
@@ -88,6 +103,7 @@ def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
         internal=is_internal(value.name),
         mod_revision=entry.mod_revision,
         beside=value.beside,
+        taking=value.taking,
     )
 
 

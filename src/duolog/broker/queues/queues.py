@@ -64,7 +64,6 @@ class Queues(QueueContents):
         catalog.subscribe(self.pushing)
         self._names = NameLocks()
         self._removing: set[str] = set()
-        self._growing: set[str] = set()
         catalog.check_servable = self._check_servable
         broker.catalog.check_delete = self._check_delete
         broker.catalog.check_growth = self._check_growth
@@ -141,7 +140,8 @@ class Queues(QueueContents):
         try:
             return await topics.create_topic(name, partitions, overrides), True
         except TopicExists:
-            return await topics.edit_config(name, lambda old: {**old, **overrides}), False
+            await topics.edit_config(name, lambda old: {**old, **overrides})
+            return await topics.open_partitions(name, _taking(config)), False
         except InvalidTopic as refusal:
             raise InvalidParameterValue(str(refusal)) from refusal
 
@@ -151,19 +151,25 @@ class Queues(QueueContents):
 
     async def set_attributes(self, name: str, attributes: Mapping[str, str]) -> None:
         before = self.local(name).config
+        is_own_fifo = before.fifo and before.source_topic is None
+        if is_own_fifo and attributes.get("DeduplicationScope") == "queue":
+            # Before it is promised: until then it is only slower.
+            await self.broker.catalog.open_partitions(name, 1)
         await self.catalog.set_attributes(name, attributes, self.clock.now_ms())
         queue = self.local(name)
         config = queue.config
         if config.durability != before.durability and config.durability is not None:
             await self._set_durability(queue, config.durability)
-        if config.is_high_throughput and config.source_topic is None:
-            topics = self.broker.catalog
-            if topics.get(name).partitions < self._fifo_partitions:
-                self._growing.add(name)
-                try:
-                    await topics.create_partitions(name, self._fifo_partitions)
-                finally:
-                    self._growing.discard(name)
+        if is_own_fifo:
+            await self._spread_groups(name, config)
+
+    async def _spread_groups(self, name: str, config: QueueConfig) -> None:
+        """Over as many partitions as a FIFO queue may use: a repetition is recognised within
+        one, so where all messages are compared all go to one."""
+        topics = self.broker.catalog
+        if config.is_high_throughput and topics.get(name).partitions < self._fifo_partitions:
+            await topics.create_partitions(name, self._fifo_partitions)
+        await topics.open_partitions(name, _taking(config))
 
     async def _set_durability(self, queue: Queue, durability: str) -> None:
         topics = [queue_state_topic(queue.entry.name)]
@@ -274,9 +280,9 @@ class Queues(QueueContents):
             )
 
     def _check_growth(self, topic: str) -> None:
-        """Refuse more partitions of a FIFO queue's topic: its groups would lose their order."""
+        """Refuse more partitions of a FIFO queue that could not use them."""
         queue = self._queues.get(topic)
-        if queue is not None and queue.config.fifo and topic not in self._growing:
+        if queue is not None and queue.config.fifo and _taking(queue.config) is not None:
             raise PolicyViolation(
                 f"topic '{topic}' is a FIFO queue; make it a high-throughput one instead"
             )
@@ -285,3 +291,8 @@ class Queues(QueueContents):
         """Refuse to compact what is a queue: messages are no versions of one another."""
         if config.cleanup_compact and topic in self._queues:
             raise PolicyViolation(f"topic '{topic}' is a queue and cannot be compacted")
+
+
+def _taking(config: QueueConfig) -> int | None:
+    """To how many partitions messages of the queue may go."""
+    return 1 if config.fifo and config.deduplication_scope == "queue" else None

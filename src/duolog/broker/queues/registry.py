@@ -239,7 +239,22 @@ class QueueRegistry(LocalDuties, ABC):
         state, partitions = queue.state, queue.partitions
         state.has_journals = bool(partitions) and all(each.journal for each in partitions)
         state.is_whole = bool(partitions) and len(partitions) == partitions[0].data.topic.partitions
+        self._lay_out(queue)
         self._fronts[queue.entry.name] = queue if state.is_whole else self._routed[queue]
+
+    def _lay_out(self, queue: Queue) -> None:
+        state, partitions = queue.state, queue.partitions
+        if not partitions:
+            state.taking = []
+            return
+        topic = partitions[0].data.topic
+        if topic.mod_revision != state.layout:
+            # What was let in under the old layout is placed by it, too.
+            self._turn.flush()
+            state.layout = topic.mod_revision
+            is_own = queue.config.source_topic is None
+            state.taking_count = topic.taking_count if is_own else topic.partitions
+        state.taking = [each for each in partitions if each.data.index < state.taking_count]
 
     def _link(self, queue: Queue, node: int) -> QueueLink:
         if node == self.broker.node_id:
