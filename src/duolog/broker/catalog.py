@@ -233,8 +233,8 @@ class Catalog:
             begun = self._begin(topic, range(topic.partitions, total), None, assignment)
             if validate_only:
                 return topic
-            taking = topic.taking if is_fifo(name) else None
-            write = Put(key, encode_topic(replace(topic, partitions=total, taking=taking)))
+            grown = replace(topic, partitions=total)
+            write = Put(key, encode_topic(grown if is_fifo(name) else _opened(grown, None)))
             holds = [Compare(key, topic.mod_revision)]
             if await self._writer.commit(holds, write, topic.id, begun):
                 return self.get(name)
@@ -260,7 +260,27 @@ class Catalog:
 
     async def open_partitions(self, name: str, taking: int | None) -> Topic:
         """Let only the first so many partitions of a queue's topic take its messages."""
-        return await self._edit(name, lambda topic: replace(topic, taking=taking))
+        return await self._edit(name, lambda topic: _opened(topic, taking))
+
+    async def retire_partition(self, name: str, topic_id: uuid.UUID, index: int) -> Topic:
+        """Tell the receivers of a queue that the partition has nothing for them."""
+
+        def retired(topic: Topic) -> Topic:
+            if topic.id != topic_id or index < topic.taking_count:
+                return topic
+            return replace(topic, retired=tuple(sorted({*topic.retired, index})))
+
+        return await self._edit(name, retired)
+
+    async def revive_partition(self, name: str, topic_id: uuid.UUID, index: int) -> Topic:
+        """Take that back."""
+
+        def revived(topic: Topic) -> Topic:
+            if topic.id != topic_id:
+                return topic
+            return replace(topic, retired=tuple(each for each in topic.retired if each != index))
+
+        return await self._edit(name, revived)
 
     async def _edit(self, name: str, edit: Callable[[Topic], Topic]) -> Topic:
         key = topic_key(name)
@@ -301,6 +321,12 @@ class Catalog:
         if share := sum(self._node_id in each.state.replicas for each in begun.values()):
             self.check_room(share)
         return begun
+
+
+def _opened(topic: Topic, taking: int | None) -> Topic:
+    opened = replace(topic, taking=taking)
+    retired = tuple(index for index in topic.retired if index >= opened.taking_count)
+    return replace(opened, retired=retired)
 
 
 def _check_partition_count(count: int) -> None:

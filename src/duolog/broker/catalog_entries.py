@@ -42,6 +42,8 @@ class Topic:
     taking: int | None = None
     """Of a queue's topic: only the first so many partitions take messages that are sent to the
     queue. The others have what came before, and what Kafka producers write. None is all."""
+    retired: tuple[int, ...] = ()
+    """Those of the others that have no message: the queue's receivers do not ask them."""
 
     @property
     def taking_count(self) -> int:
@@ -55,6 +57,7 @@ class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True):
     overrides: dict[str, str]
     beside: uuid.UUID | None = None
     taking: int | None = None
+    retired: tuple[int, ...] = ()
 
 
 _topic_decoder = msgspec.json.Decoder(_TopicValue)
@@ -88,6 +91,7 @@ def encode_topic(topic: Topic) -> bytes:
             dict(topic.overrides),
             topic.beside,
             topic.taking,
+            topic.retired,
         )
     )
 
@@ -104,6 +108,7 @@ def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
         mod_revision=entry.mod_revision,
         beside=value.beside,
         taking=value.taking,
+        retired=value.retired,
     )
 
 

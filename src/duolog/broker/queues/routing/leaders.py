@@ -1,5 +1,6 @@
 """Who leads which partition of a queue, as this node's catalog says."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from duolog.broker.broker import Broker
@@ -37,6 +38,7 @@ class Leaders:
     def __init__(self, broker: Broker, queue: Queue) -> None:
         self._catalog = broker.catalog
         self._topic = queue.topic_name
+        self._is_own = queue.config.source_topic is None
         self.here = broker.node_id
 
     @property
@@ -53,8 +55,19 @@ class Leaders:
             return None
 
     def nodes(self) -> list[int]:
-        """Each once; this one first."""
-        found = (self.of(index) for index in range(self.partitions))
+        """Those that may have messages, each once; this one first."""
+        topic = self._catalog.topics.get(self._topic)
+        retired = topic.retired if topic is not None and self._is_own else ()
+        return self._leading(index for index in range(self.partitions) if index not in retired)
+
+    def takers(self) -> list[int]:
+        """Those that take messages, likewise."""
+        topic = self._catalog.topics.get(self._topic)
+        taking = topic.taking_count if topic is not None and self._is_own else self.partitions
+        return self._leading(range(taking))
+
+    def _leading(self, indexes: Iterable[int]) -> list[int]:
+        found = (self.of(index) for index in indexes)
         nodes = dict.fromkeys(node for node in found if node is not None)
         return sorted(nodes, key=lambda node: (node != self.here, node))
 

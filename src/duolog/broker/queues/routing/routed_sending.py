@@ -146,8 +146,8 @@ class RoutedSending:
                 return results
 
     def _next_node(self, is_first: bool) -> int | None:
-        if is_first and self._local.partitions:
+        if is_first and self._local.state.taking:
             return self._leaders.here
-        nodes = self._leaders.nodes()
+        nodes = self._leaders.takers()
         self._turn += 1
         return nodes[self._turn % len(nodes)] if nodes else None
