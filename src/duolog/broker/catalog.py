@@ -153,6 +153,7 @@ class Catalog:
                 # Whoever is told that it is there finds it at once, whoever has made it.
                 await self.follower.until(entry.mod_revision)
                 raise _taken(name, stored_name(entry.value))
+            is_by_default = replication_factor is None and assignment is None and beside is None
             topic = Topic(
                 name=name,
                 id=topic_id or self._new_id(),
@@ -162,6 +163,7 @@ class Catalog:
                 internal=is_internal(name),
                 mod_revision=0,
                 beside=None if beside is None else self.get(beside).id,
+                factor=self.placement.later_factor() if is_by_default else None,
             )
             begun = self._begin(topic, range(partitions), replication_factor, assignment)
             if validate_only:
@@ -257,6 +259,10 @@ class Catalog:
             return topic if validate_only else replace(topic, overrides=overrides)
 
         return await self._edit(name, edited)
+
+    async def forget_factor(self, name: str) -> None:
+        """An operator says from now on how many replicas there are."""
+        await self._edit(name, lambda topic: replace(topic, factor=None))
 
     async def open_partitions(self, name: str, taking: int | None) -> Topic:
         """Let only the first so many partitions of a queue's topic take its messages."""

@@ -44,6 +44,9 @@ class Topic:
     queue. The others have what came before, and what Kafka producers write. None is all."""
     retired: tuple[int, ...] = ()
     """Those of the others that have no message: the queue's receivers do not ask them."""
+    factor: int | None = None
+    """How many replicas its partitions are to have once there are brokers enough: its maker
+    did not insist on a number, and there were fewer than the default."""
 
     @property
     def taking_count(self) -> int:
@@ -58,6 +61,7 @@ class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True):
     beside: uuid.UUID | None = None
     taking: int | None = None
     retired: tuple[int, ...] = ()
+    factor: int | None = None
 
 
 _topic_decoder = msgspec.json.Decoder(_TopicValue)
@@ -92,6 +96,7 @@ def encode_topic(topic: Topic) -> bytes:
             topic.beside,
             topic.taking,
             topic.retired,
+            topic.factor,
         )
     )
 
@@ -109,6 +114,7 @@ def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
         beside=value.beside,
         taking=value.taking,
         retired=value.retired,
+        factor=value.factor,
     )
 
 

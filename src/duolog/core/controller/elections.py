@@ -137,7 +137,7 @@ def _last_in_sync(member: Member, census: Census) -> tuple[int, ...]:
 
 
 def _least_in_sync(member: Member) -> int:
-    return min(member.topic.min_in_sync, len(sync_replicas(member.state)))
+    return min(member.topic.min_in_sync, member.state.dependable_count)
 
 
 def _settled(member: Member, choice: Choice, census: Census) -> PartitionState:

@@ -33,6 +33,8 @@ class TopicImage:
     """Up to how many partitions it grows by itself; 0 is not at all."""
     taking: int | None = None
     """How many of a queue's partitions take messages; None is all."""
+    factor: int | None = None
+    """How many replicas are wanted, where there were brokers for fewer."""
 
     @property
     def taking_count(self) -> int:

@@ -95,8 +95,7 @@ class Leadership:
     def require(self, min_in_sync: int) -> None:
         """Follow `min.insync.replicas`; more than there are replicas cannot be asked."""
         self._wanted_in_sync = min_in_sync
-        able = len(self.state.replicas) - len(self.state.asynchronous)
-        self.min_in_sync = min(min_in_sync, max(1, able))
+        self.min_in_sync = min(min_in_sync, self.state.dependable_count)
 
     def propose(self, in_sync: tuple[int, ...]) -> None:
         """From now on it may have happened, until `committed` or `withdraw`."""
