@@ -10,6 +10,7 @@ from confluent_kafka import (
     Consumer,
     ElectionType,
     KafkaException,
+    Producer,
     TopicCollection,
     TopicPartition,
 )
@@ -225,3 +226,55 @@ def test_roles_can_be_split(tmp_path: Path) -> None:
         assert [message["Body"] for message in answer["Messages"]] == ["hello"]
         holding = {node["id"]: node["copies"] for node in cluster.described()["nodes"]}
         assert holding[3] == 0 < min(holding[1], holding[2])
+
+
+def receive_all(wire: SqsLine, url: str, count: int) -> list[str]:
+    """So many messages, deleted; not more, and in SETTLE_SECONDS_MAX."""
+    found: list[str] = []
+    deadline = time.monotonic() + SETTLE_SECONDS_MAX
+    while len(found) < count and time.monotonic() < deadline:
+        answer = wire.call(
+            "ReceiveMessage", QueueUrl=url, WaitTimeSeconds=1, MaxNumberOfMessages=10
+        )
+        for message in answer.get("Messages", []):
+            found.append(message["Body"])
+            wire.call("DeleteMessage", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    return sorted(found)
+
+
+def test_what_a_lone_first_node_made_gets_its_copies_when_others_come(tmp_path: Path) -> None:
+    with Cluster(tmp_path, nodes=1) as cluster:
+        with SqsLine(cluster.nodes[1].sqs) as wire:
+            url = wire.call("CreateQueue", QueueName="orders")["QueueUrl"]
+            for number in range(20):
+                wire.call("SendMessage", QueueUrl=url, MessageBody=f"{number:02}")
+            wire.call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=0)
+        assert copies(cluster, "orders")[0][1] == [1]
+        cluster.add_node(2)
+        cluster.add_node(3)
+        until_copies(cluster, lambda found: len(found[0][2]) == 3, "orders")
+        until_copies(cluster, lambda found: len(found[0][2]) == 3, "__queue.orders")
+        cluster.until_settled()
+        cluster.nodes[1].kill()
+        with SqsLine(cluster.nodes[2].sqs) as wire:
+            assert receive_all(wire, url, 20) == [f"{number:02}" for number in range(20)]
+
+
+def test_messages_of_partitions_that_a_queue_got_later_are_received(cluster: Cluster) -> None:
+    with SqsLine(cluster.nodes[1].sqs) as wire:
+        url = wire.call("CreateQueue", QueueName="orders")["QueueUrl"]
+        wire.call("SendMessage", QueueUrl=url, MessageBody="00")
+        wire.call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=0)
+        count = len(copies(cluster, "orders"))
+        admin = cluster.admin()
+        admin.create_partitions([NewPartitions("orders", count + 5)])["orders"].result(20)
+        for number in range(1, 10):
+            wire.call("SendMessage", QueueUrl=url, MessageBody=f"{number:02}")
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for index in range(count + 5):
+        producer.produce("orders", f"{10 + index}", partition=index)
+    assert producer.flush(30) == 0
+    wanted = [f"{number:02}" for number in range(15 + count)]
+    with SqsLine(cluster.nodes[2].sqs) as wire:
+        assert receive_all(wire, url, len(wanted)) == wanted
+    until_copies(cluster, lambda found: len(found) == count + 5, "__queue.orders")

@@ -96,6 +96,7 @@ class Clustered:
                 balance_interval_ms=settings.integer("leader.imbalance.check.interval.ms"),
             )
             self.controller.grow = self._broker.catalog.create_partitions
+            self.controller.open = self._broker.catalog.open_partitions
             self.controller.sweep = OrphanSweep(self._broker.catalog, world.clock).sweep
         self._duties.append(self._replicator.start())
         await self.membership.start()

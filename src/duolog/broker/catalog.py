@@ -7,9 +7,17 @@ returns after the listeners have acted on it: what was created can be used at on
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from duolog.broker.catalog_entries import Topic, encode_topic, partition_key, stored_name, topic_key
+from duolog.broker.catalog_entries import (
+    Topic,
+    encode_topic,
+    partition_key,
+    stored_id,
+    stored_name,
+    topic_key,
+)
 from duolog.broker.catalog_follower import CatalogFollower, CatalogListener
 from duolog.broker.catalog_placement import Assignment, Beginning, Placement
 from duolog.broker.catalog_view import CatalogView
@@ -27,7 +35,7 @@ from duolog.model.errors import (
     UnknownTopicOrPartition,
 )
 from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
-from duolog.model.names import check_topic_name, is_internal
+from duolog.model.names import check_topic_name, is_fifo, is_internal
 from duolog.model.partition_state import NO_LEADER, PartitionEntry, PartitionState
 from duolog.ports.metastore import Compare, Delete, MetaStore, Put
 
@@ -127,9 +135,13 @@ class Catalog:
         assignment: Assignment | None = None,
         beside: str | None = None,
         topic_id: uuid.UUID | None = None,
+        given: Callable[[], Compare] | None = None,
         validate_only: bool = False,
     ) -> Topic:
-        """Make a topic: placed by its factor, as assigned, or beside another one's partitions."""
+        """Make a topic: placed by its factor, as assigned, or beside another one's partitions.
+
+        `given` is what else must hold at that moment, as the caller knows it then.
+        """
         check_topic_name(name)
         _check_partition_count(partitions)
         overrides = canonical_overrides(overrides)
@@ -141,6 +153,7 @@ class Catalog:
                 # Whoever is told that it is there finds it at once, whoever has made it.
                 await self.follower.until(entry.mod_revision)
                 raise _taken(name, stored_name(entry.value))
+            is_by_default = replication_factor is None and assignment is None and beside is None
             topic = Topic(
                 name=name,
                 id=topic_id or self._new_id(),
@@ -150,28 +163,53 @@ class Catalog:
                 internal=is_internal(name),
                 mod_revision=0,
                 beside=None if beside is None else self.get(beside).id,
+                factor=self.placement.later_factor() if is_by_default else None,
             )
             begun = self._begin(topic, range(partitions), replication_factor, assignment)
             if validate_only:
                 return topic
-            write = Put(key, encode_topic(name, topic.id, partitions, overrides, topic.beside))
-            if await self._writer.commit(Compare(key, 0), write, topic.id, begun):
+            holds = [Compare(key, 0)] if given is None else [Compare(key, 0), given()]
+            write = Put(key, encode_topic(topic))
+            if await self._writer.commit(holds, write, topic.id, begun):
                 return self.by_id(topic.id)
             await asyncio.sleep(_ATTEMPT_S)
         raise _contended(name)
 
     async def delete_topic(self, name: str) -> None:
-        key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
-            topic = self.get(name)
-            self.check_delete(name)
-            if await self._writer.commit(Compare(key, topic.mod_revision), Delete(key)):
-                await self._writer.remove(
-                    [partition_key(topic.id, index) for index in range(topic.partitions)]
-                )
+            if await self._delete(self.get(name)):
                 return
             await self._writer.catch_up(name)
         raise _contended(name)
+
+    async def remove_topic(
+        self, name: str, topic_id: uuid.UUID, given: Sequence[Compare] = ()
+    ) -> None:
+        """Delete the topic of this id, if it is there: its name may be another one's by now.
+
+        `given` is what else must hold at that moment.
+        """
+        for _ in range(_ATTEMPTS_MAX):
+            # Asked of the store: this node may not have heard of the topic yet.
+            entry = await asked(self._store.get(topic_key(name)))
+            if entry is None or stored_id(entry.value) != topic_id:
+                return
+            await self.follower.until(entry.mod_revision)
+            topic = self._view.by_id(topic_id)
+            if topic is not None and await self._delete(topic, given):
+                return
+        raise _contended(name)
+
+    async def _delete(self, topic: Topic, given: Sequence[Compare] = ()) -> bool:
+        self.check_delete(topic.name)
+        key = topic_key(topic.name)
+        holds = [Compare(key, topic.mod_revision), *given]
+        if not await self._writer.commit(holds, Delete(key)):
+            return False
+        await self._writer.remove(
+            [partition_key(topic.id, index) for index in range(topic.partitions)]
+        )
+        return True
 
     async def create_partitions(
         self,
@@ -181,7 +219,10 @@ class Catalog:
         assignment: Assignment | None = None,
         validate_only: bool = False,
     ) -> Topic:
-        """Grow the topic to `total` partitions, with as many replicas as the first has."""
+        """Grow the topic to `total` partitions, with as many replicas as the first has.
+
+        All of them take a standard queue's messages from then on.
+        """
         _check_partition_count(total)
         key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
@@ -194,8 +235,10 @@ class Catalog:
             begun = self._begin(topic, range(topic.partitions, total), None, assignment)
             if validate_only:
                 return topic
-            write = Put(key, encode_topic(name, topic.id, total, topic.overrides, topic.beside))
-            if await self._writer.commit(Compare(key, topic.mod_revision), write, topic.id, begun):
+            grown = replace(topic, partitions=total)
+            write = Put(key, encode_topic(grown if is_fifo(name) else _opened(grown, None)))
+            holds = [Compare(key, topic.mod_revision)]
+            if await self._writer.commit(holds, write, topic.id, begun):
                 return self.get(name)
             await self._writer.catch_up(name)
             await asyncio.sleep(_ATTEMPT_S)
@@ -209,15 +252,51 @@ class Catalog:
         It is called again when somebody else has changed them meanwhile, so that two editors
         never undo each other.
         """
+
+        def edited(topic: Topic) -> Topic:
+            overrides = canonical_overrides(edit(topic.overrides))
+            self.check_config(name, parse_topic_config(overrides, self.topic_defaults))
+            return topic if validate_only else replace(topic, overrides=overrides)
+
+        return await self._edit(name, edited)
+
+    async def forget_factor(self, name: str) -> None:
+        """An operator says from now on how many replicas there are."""
+        await self._edit(name, lambda topic: replace(topic, factor=None))
+
+    async def open_partitions(self, name: str, taking: int | None) -> Topic:
+        """Let only the first so many partitions of a queue's topic take its messages."""
+        return await self._edit(name, lambda topic: _opened(topic, taking))
+
+    async def retire_partition(self, name: str, topic_id: uuid.UUID, index: int) -> Topic:
+        """Tell the receivers of a queue that the partition has nothing for them."""
+
+        def retired(topic: Topic) -> Topic:
+            if topic.id != topic_id or index < topic.taking_count:
+                return topic
+            return replace(topic, retired=tuple(sorted({*topic.retired, index})))
+
+        return await self._edit(name, retired)
+
+    async def revive_partition(self, name: str, topic_id: uuid.UUID, index: int) -> Topic:
+        """Take that back."""
+
+        def revived(topic: Topic) -> Topic:
+            if topic.id != topic_id:
+                return topic
+            return replace(topic, retired=tuple(each for each in topic.retired if each != index))
+
+        return await self._edit(name, revived)
+
+    async def _edit(self, name: str, edit: Callable[[Topic], Topic]) -> Topic:
         key = topic_key(name)
         for _ in range(_ATTEMPTS_MAX):
             topic = self.get(name)
-            overrides = canonical_overrides(edit(topic.overrides))
-            self.check_config(name, parse_topic_config(overrides, self.topic_defaults))
-            if validate_only or overrides == topic.overrides:
+            edited = edit(topic)
+            if edited == topic:
                 return topic
-            value = encode_topic(name, topic.id, topic.partitions, overrides, topic.beside)
-            if await self._writer.commit(Compare(key, topic.mod_revision), Put(key, value)):
+            write = Put(key, encode_topic(edited))
+            if await self._writer.commit([Compare(key, topic.mod_revision)], write):
                 return self.get(name)
             await self._writer.catch_up(name)
         raise _contended(name)
@@ -248,6 +327,12 @@ class Catalog:
         if share := sum(self._node_id in each.state.replicas for each in begun.values()):
             self.check_room(share)
         return begun
+
+
+def _opened(topic: Topic, taking: int | None) -> Topic:
+    opened = replace(topic, taking=taking)
+    retired = tuple(index for index in topic.retired if index >= opened.taking_count)
+    return replace(opened, retired=retired)
 
 
 def _check_partition_count(count: int) -> None:

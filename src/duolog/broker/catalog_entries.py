@@ -39,6 +39,18 @@ class Topic:
     beside: uuid.UUID | None = None
     """Of a queue's journal: the topic whose partitions its own accompany. Partition i of both
     has the same replicas and the same leader, and they move as one."""
+    taking: int | None = None
+    """Of a queue's topic: only the first so many partitions take messages that are sent to the
+    queue. The others have what came before, and what Kafka producers write. None is all."""
+    retired: tuple[int, ...] = ()
+    """Those of the others that have no message: the queue's receivers do not ask them."""
+    factor: int | None = None
+    """How many replicas its partitions are to have once there are brokers enough: its maker
+    did not insist on a number, and there were fewer than the default."""
+
+    @property
+    def taking_count(self) -> int:
+        return self.partitions if self.taking is None else min(self.taking, self.partitions)
 
 
 class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,6 +59,9 @@ class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True):
     partitions: int
     overrides: dict[str, str]
     beside: uuid.UUID | None = None
+    taking: int | None = None
+    retired: tuple[int, ...] = ()
+    factor: int | None = None
 
 
 _topic_decoder = msgspec.json.Decoder(_TopicValue)
@@ -71,14 +86,19 @@ def parse_partition_key(key: str) -> tuple[uuid.UUID, int]:
     return uuid.UUID(topic_id), int(index)
 
 
-def encode_topic(
-    name: str,
-    topic_id: uuid.UUID,
-    partitions: int,
-    overrides: Mapping[str, str],
-    beside: uuid.UUID | None = None,
-) -> bytes:
-    return msgspec.json.encode(_TopicValue(name, topic_id, partitions, dict(overrides), beside))
+def encode_topic(topic: Topic) -> bytes:
+    return msgspec.json.encode(
+        _TopicValue(
+            topic.name,
+            topic.id,
+            topic.partitions,
+            dict(topic.overrides),
+            topic.beside,
+            topic.taking,
+            topic.retired,
+            topic.factor,
+        )
+    )
 
 
 def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
@@ -92,11 +112,18 @@ def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
         internal=is_internal(value.name),
         mod_revision=entry.mod_revision,
         beside=value.beside,
+        taking=value.taking,
+        retired=value.retired,
+        factor=value.factor,
     )
 
 
 def stored_name(value: bytes) -> str:
     return _topic_decoder.decode(value).name
+
+
+def stored_id(value: bytes) -> uuid.UUID:
+    return _topic_decoder.decode(value).id
 
 
 def encode_state(state: PartitionState) -> bytes:

@@ -77,6 +77,10 @@ class Placement:
         """Of a topic whose maker did not say: the default, as far as there are brokers."""
         return max(1, min(self._default_factor, len(live_brokers(self._nodes))))
 
+    def later_factor(self) -> int | None:
+        """What it becomes with more brokers; None if the default can be had now."""
+        return self._default_factor if self._default_factor > self.usual_factor() else None
+
     def _present_factor(self, topic: Topic) -> int:
         first = self._entry(topic, 0).state
         return len(first.replicas) - len(first.removing)

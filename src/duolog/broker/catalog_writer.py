@@ -20,7 +20,7 @@ class CatalogWriter:
 
     async def commit(
         self,
-        topic_is: Compare,
+        holds: Sequence[Compare],
         write_topic: Put | Delete,
         topic_id: uuid.UUID | None = None,
         beginnings: Mapping[int, Beginning] | None = None,
@@ -31,7 +31,7 @@ class CatalogWriter:
         comes last: until it is written nobody looks at the others, so a change that is too
         long for one transaction still happens at once.
         """
-        for compares, operations in _chunks(topic_is, write_topic, topic_id, beginnings or {}):
+        for compares, operations in _chunks(holds, write_topic, topic_id, beginnings or {}):
             result = await asked(self._store.transact(compares, operations))
             if not result.committed:
                 return False
@@ -62,22 +62,22 @@ class CatalogWriter:
 
 
 def _chunks(
-    topic_is: Compare,
+    holds: Sequence[Compare],
     write_topic: Put | Delete,
     topic_id: uuid.UUID | None,
     beginnings: Mapping[int, Beginning],
 ) -> Iterator[Chunk]:
-    compares = {topic_is: None}
+    compares = dict.fromkeys(holds)
     operations: list[Put | Delete] = []
     for index, begun in beginnings.items():
         assert topic_id is not None
         conditions = dict.fromkeys(begun.conditions)
         if max(len(operations) + 1, len(compares | conditions)) > OPERATIONS_MAX:
             yield list(compares), operations
-            compares, operations = {topic_is: None}, []
+            compares, operations = dict.fromkeys(holds), []
         compares |= conditions
         operations.append(Put(partition_key(topic_id, index), encode_state(begun.state)))
     if len(operations) == OPERATIONS_MAX:
         yield list(compares), operations
-        compares, operations = {topic_is: None}, []
+        compares, operations = dict.fromkeys(holds), []
     yield list(compares), [*operations, write_topic]

@@ -26,6 +26,13 @@ class PartitionState(msgspec.Struct, frozen=True):
     """The leader's own when it was elected. A node that has registered anew since does not lead
     before it is elected again: it cannot know what was decided while it was away."""
 
+    @property
+    def dependable_count(self) -> int:
+        """How many can be asked to be in sync. Not those that are only being brought in: a
+        partition that gets its second replica would take no write until that has everything."""
+        left_out = {*self.asynchronous, *self.adding}
+        return max(1, sum(node not in left_out for node in self.replicas))
+
 
 class PartitionEntry(msgspec.Struct, frozen=True):
     state: PartitionState

@@ -16,7 +16,15 @@ from duolog.wire.sqs.messages import Shape
 
 
 class Answer(Deferred):
-    __slots__ = ("_action", "_now_ns", "_protocol", "_request_id", "_started_ns", "_stats")
+    __slots__ = (
+        "_action",
+        "_now_ns",
+        "_pending",
+        "_protocol",
+        "_request_id",
+        "_stats",
+        "started_ns",
+    )
 
     def __init__(
         self,
@@ -32,8 +40,32 @@ class Answer(Deferred):
         self._request_id = request_id
         self._stats = stats
         self._now_ns = now_ns
-        self._started_ns = now_ns()
+        self.started_ns = now_ns()
         self._action: Action | None = None
+        self._pending: dict[Answer, None] | None = None
+
+    def wait_in(self, pending: "dict[Answer, None]") -> None:
+        """It is among these until it is answered or nobody wants it any more."""
+        pending[self] = None
+        self._pending = pending
+
+    def complete(self, response: Response) -> None:
+        if self._pending is not None:
+            self._pending.pop(self, None)
+        Deferred.complete(self, response)
+
+    def abandon(self) -> None:
+        if self._pending is not None:
+            self._pending.pop(self, None)
+        Deferred.abandon(self)
+
+    def give_up(self, refusal: Refusal) -> None:
+        """Answer though it may still be done: nobody hears of that."""
+        on_abandoned = self.on_abandoned
+        self.done(refusal)
+        self._is_abandoned = True
+        if on_abandoned is not None:
+            on_abandoned()
 
     def is_for(self, action: Action, stats: OperationStats) -> None:
         self._action = action
@@ -45,7 +77,7 @@ class Answer(Deferred):
             self.complete(self._failure(fault_of(result)))
             return
         stats = self._stats
-        stats.done(self._started_ns, self._now_ns())
+        stats.done(self.started_ns, self._now_ns())
         if getattr(result, "failed", None):
             # A batch of which an entry failed is a success that tells of an error.
             stats.failed += 1
@@ -66,6 +98,6 @@ class Answer(Deferred):
         self.done(result)
 
     def _failure(self, found: Fault) -> Response:
-        self._stats.done(self._started_ns, self._now_ns())
+        self._stats.done(self.started_ns, self._now_ns())
         self._stats.failed += 1
         return self._protocol.failure(found, self._request_id)

@@ -15,6 +15,7 @@ from duolog.sqs_api.arns import Arns
 from duolog.sqs_api.authentication import Authentication
 from duolog.sqs_api.context import Context
 from duolog.sqs_api.dispatch import CALLING_BACK, WAITING
+from duolog.sqs_api.overdue import Overdue
 from duolog.sqs_api.protocols import protocol_of
 from duolog.sqs_api.queue_urls import QueueUrls
 from duolog.sqs_api.request_ids import RequestIds
@@ -49,6 +50,7 @@ class SqsDoor:
         self._now_ns = clock.monotonic_ns
         self._request_ids = RequestIds(first_request_id)
         self._stats = {name: metrics.request(PROTOCOL, name) for name in (*ACTIONS, NO_ACTION)}
+        self._overdue = Overdue(clock.monotonic_ns)
         self._contexts: dict[tuple[bytes, str], Context] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -64,10 +66,12 @@ class SqsDoor:
             call_back = CALLING_BACK.get(action.name)
             if call_back is None:
                 self._begin(answer.after(WAITING[action.name], context, asked))
+                self._overdue.watch(answer)
                 return answer
             abandon = call_back(context, asked, answer.done)
             if answer.response is None:
                 answer.on_abandoned = abandon
+                self._overdue.watch(answer)
         except Refusal as refusal:
             answer.done(refusal)
         return answer

@@ -96,11 +96,23 @@ async def test_the_default_factor_is_capped_by_the_live_brokers_and_a_wish_is_no
     await nodes.lose(3)
     topic = await catalog.create_topic("modest", 1, {})
     assert len(catalog.partition_state(topic, 0).replicas) == 2
+    assert topic.factor == 3
     with pytest.raises(InvalidReplicationFactor):
         await catalog.create_topic("greedy", 1, {}, replication_factor=3)
     for factor in (0, -2):
         with pytest.raises(InvalidReplicationFactor):
             await catalog.create_topic("absurd", 1, {}, replication_factor=factor)
+
+
+async def test_a_wish_is_remembered_only_where_nobody_chose(catalog, nodes):
+    assert (await catalog.create_topic("whole", 1, {})).factor is None
+    await nodes.lose(3)
+    assert (await catalog.create_topic("chosen", 1, {}, replication_factor=2)).factor is None
+    assert (await catalog.create_topic("placed", 1, {}, assignment={0: [1]})).factor is None
+    await catalog.create_topic("modest", 1, {})
+    assert (await catalog.create_partitions("modest", 2)).factor == 3
+    await catalog.forget_factor("modest")
+    assert catalog.get("modest").factor is None
 
 
 async def test_only_brokers_hold_partitions(catalog, nodes):

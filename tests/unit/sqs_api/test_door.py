@@ -223,7 +223,7 @@ async def test_an_engine_that_cannot_is_no_fault_of_the_sender(sqs: Workbench) -
     assert refusal.message == "The disk is full."
 
 
-def test_an_answer_may_come_later(sqs: Workbench) -> None:
+async def test_an_answer_may_come_later(sqs: Workbench) -> None:
     queue = sqs.queues.make("q")
     queue.hold()
     answer = sqs.begin("SendMessage", QueueUrl=url("q"), MessageBody="x")
@@ -233,7 +233,7 @@ def test_an_answer_may_come_later(sqs: Workbench) -> None:
     assert sqs.parse("SendMessage", answer.response)["MessageId"] == "id-0"
 
 
-def test_a_client_that_goes_abandons_its_receive(sqs: Workbench) -> None:
+async def test_a_client_that_goes_abandons_its_receive(sqs: Workbench) -> None:
     queue = sqs.queues.make("q")
     answer = sqs.begin("ReceiveMessage", QueueUrl=url("q"), WaitTimeSeconds=20)
     assert len(queue.parked) == 1
@@ -242,7 +242,7 @@ def test_a_client_that_goes_abandons_its_receive(sqs: Workbench) -> None:
     assert len(queue.abandoned) == 1
 
 
-def test_a_queue_that_is_deleted_tells_who_waits_at_it(sqs: Workbench) -> None:
+async def test_a_queue_that_is_deleted_tells_who_waits_at_it(sqs: Workbench) -> None:
     queue = sqs.queues.make("q")
     answer = sqs.begin("ReceiveMessage", QueueUrl=url("q"), WaitTimeSeconds=20)
     queue.refuse_parked(QueueDoesNotExist("The specified queue does not exist."))
@@ -275,7 +275,7 @@ async def test_a_bug_is_reported_and_yet_answered(
 
 
 @pytest.mark.parametrize("end", ["at once", "later", "abandoned"])
-def test_a_receive_leaves_nothing_to_the_garbage_collector(sqs: Workbench, end: str) -> None:
+async def test_a_receive_leaves_nothing_to_the_garbage_collector(sqs: Workbench, end: str) -> None:
     queue = sqs.queues.make("q")
     seconds = 0 if end == "at once" else 20
     request = sqs.request("ReceiveMessage", {"QueueUrl": url("q"), "WaitTimeSeconds": seconds})

@@ -59,6 +59,8 @@ class Controller:
         self._chores: asyncio.Task[None] | None = None
         self.grow: Callable[[str, int], Awaitable[object]] | None = None
         """Gives a topic so many partitions: the catalog's way to do that."""
+        self.open: Callable[[str, int], Awaitable[object]] | None = None
+        """Lets only the first so many partitions of a queue take its messages."""
         self.sweep: Callable[[], Awaitable[None]] | None = None
         """Called now and then while this node is the controller."""
         self.events = EventLog(store, membership.node)
@@ -169,13 +171,13 @@ class Controller:
             await self.sweep()
 
     async def _scale(self, scaling: Scaling) -> None:
-        if scaling.partitions < scaling.topic.partitions:
-            self.events.add([scaling.event])
-        elif self.grow is not None:
+        topic = scaling.topic
+        scale = self.grow if scaling.partitions > topic.partitions else self.open
+        if scale is not None:
             try:
-                await self.grow(scaling.topic.name, scaling.partitions)
+                await scale(topic.name, scaling.partitions)
             except Refusal as refusal:
-                log.warning("partitions not added", topic=scaling.topic.name, why=str(refusal))
+                log.warning("partitions not changed", topic=topic.name, why=str(refusal))
             else:
                 self.events.add([scaling.event])
 

@@ -71,6 +71,7 @@ class Requests:
             states = [begun(member.state, target) for member in group]
             return Decision(difference(group, states))
 
+        await self._catalog.forget_factor(topic)
         text = f"An operator asked for the replicas to be on {list(target)}."
         await self._change(topic, index, decide, "reassignment begun", text)
 

@@ -6,9 +6,10 @@ on it. Callers pass the time.
 """
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from duolog.broker.catalog_entries import Topic, topic_key
 from duolog.broker.queues.catalog_entries import (
     QueueEntry,
     decode_queue,
@@ -91,15 +92,23 @@ class QueueCatalog:
         await self.follower.stop()
 
     async def create(
-        self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str], now_ms: int
-    ) -> QueueEntry:
-        """The new queue, or the one that is there and has all these attributes."""
+        self,
+        name: str,
+        attributes: Mapping[str, str],
+        tags: Mapping[str, str],
+        now_ms: int,
+        topic: Topic | None = None,
+    ) -> QueueEntry | None:
+        """The new queue, or the one that is there and has all these attributes.
+
+        None when the topic of its messages has changed meanwhile, or is that of a deleted
+        queue and goes with it: then there has to be another one first.
+        """
         check_queue_name(name)
         config = parse_queue_config(name, attributes)
         key = queue_key(name)
         for _ in range(_ATTEMPTS_MAX):
-            entry = await asked(self._store.get(key))
-            present = None if entry is None else decode_queue(entry)
+            present = await self.current(name)
             if present is not None:
                 self._check_free(present, name, now_ms)
                 if not present.is_deleted:
@@ -108,6 +117,9 @@ class QueueCatalog:
                     if name in self.queues:
                         return self.queues[name]
                     continue
+                if topic is not None and present.topic_id == topic.id:
+                    await self.follower.until(present.mod_revision)
+                    return None
             queue = QueueEntry(
                 name=name,
                 id=self.new_id(),
@@ -116,12 +128,22 @@ class QueueCatalog:
                 tags=dict(tags),
                 created_ms=now_ms,
                 modified_ms=now_ms,
+                topic_id=None if topic is None else topic.id,
             )
             self._check(queue, None)
-            compare = Compare(key, 0 if present is None else present.mod_revision)
-            if await self._commit(compare, Put(key, encode_queue(queue))):
+            holds = [Compare(key, 0 if present is None else present.mod_revision)]
+            if topic is not None:
+                holds.append(Compare(topic_key(name), topic.mod_revision))
+            if await self._commit(holds, Put(key, encode_queue(queue))):
                 return self.get(name)
+            if topic is not None:
+                return None
         raise _contended(name)
+
+    async def current(self, name: str) -> QueueEntry | None:
+        """What the store has of this name, a deleted queue perhaps, or one of a like name."""
+        entry = await asked(self._store.get(queue_key(name)))
+        return None if entry is None else decode_queue(entry)
 
     def check_creatable(self, name: str, now_ms: int) -> None:
         """Refuse a name that `create` would refuse: asked before something is made for it."""
@@ -155,8 +177,8 @@ class QueueCatalog:
         for _ in range(_ATTEMPTS_MAX):
             queue = self.get(name)
             deleted = replace(queue, deleted_ms=now_ms)
-            compare = Compare(key, queue.mod_revision)
-            if await self._commit(compare, Put(key, encode_queue(deleted))):
+            holds = [Compare(key, queue.mod_revision)]
+            if await self._commit(holds, Put(key, encode_queue(deleted))):
                 return self.deleted.get(name, deleted)
             await self._catch_up(name)
         raise _contended(name)
@@ -170,7 +192,7 @@ class QueueCatalog:
         queue = self.deleted.get(name)
         if queue is not None:
             key = queue_key(name)
-            await self._commit(Compare(key, queue.mod_revision), Delete(key))
+            await self._commit([Compare(key, queue.mod_revision)], Delete(key))
 
     async def _edit(self, name: str, edit: QueueEdit) -> QueueEntry:
         """Replace a queue by what `edit` makes of it.
@@ -184,7 +206,7 @@ class QueueCatalog:
             new = edit(old)
             if new == old:
                 return old
-            if await self._commit(Compare(key, old.mod_revision), Put(key, encode_queue(new))):
+            if await self._commit([Compare(key, old.mod_revision)], Put(key, encode_queue(new))):
                 return self.get(name)
             await self._catch_up(name)
         raise _contended(name)
@@ -239,19 +261,19 @@ class QueueCatalog:
     def _arn(self, queue: str) -> str:
         return queue_arn(queue, self._region, self._account)
 
-    async def _commit(self, queue_is: Compare, operation: Put | Delete) -> bool:
-        """Do it and wait until it was acted upon; False if the queue changed meanwhile."""
-        result = await asked(self._store.transact([queue_is], [operation]))
+    async def _commit(self, holds: Sequence[Compare], operation: Put | Delete) -> bool:
+        """Do it and wait until it was acted upon; False if something changed meanwhile."""
+        result = await asked(self._store.transact(holds, [operation]))
         if result.committed:
             await self.follower.until(result.revision)
         return result.committed
 
     async def _catch_up(self, name: str) -> None:
         """Wait for the change of the queue that has just outrun ours."""
-        entry = await asked(self._store.get(queue_key(name)))
-        if entry is None:
+        queue = await self.current(name)
+        if queue is None:
             raise _absent()
-        await self.follower.until(entry.mod_revision)
+        await self.follower.until(queue.mod_revision)
 
 
 def _check_same(queue: QueueEntry, attributes: Mapping[str, str]) -> None:

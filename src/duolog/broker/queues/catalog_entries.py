@@ -32,12 +32,19 @@ class QueueEntry:
     created_ms: int
     modified_ms: int
     """When the attributes last changed."""
+    topic_id: uuid.UUID | None = None
+    """Of the topic that goes with the queue; None for one that reads another's messages."""
     purged_ms: int | None = None
     """When the queue was last purged, if ever."""
     deleted_ms: int | None = None
     """When the queue was deleted; None for one that is there."""
     mod_revision: int = 0
     """Of the entry in the store; a transaction that changes it compares this."""
+
+    @property
+    def journal_id(self) -> uuid.UUID:
+        """Of the topic of its journal: known before that is made, and after it is gone."""
+        return uuid.uuid5(self.id, "journal")
 
     @property
     def is_deleted(self) -> bool:
@@ -51,6 +58,7 @@ class _QueueValue(msgspec.Struct, frozen=True, omit_defaults=True):
     tags: dict[str, str]
     created_ms: int
     modified_ms: int
+    topic_id: uuid.UUID | None = None
     purged_ms: int | None = None
     deleted_ms: int | None = None
 
@@ -72,6 +80,7 @@ def encode_queue(queue: QueueEntry) -> bytes:
             tags=dict(queue.tags),
             created_ms=queue.created_ms,
             modified_ms=queue.modified_ms,
+            topic_id=queue.topic_id,
             purged_ms=queue.purged_ms,
             deleted_ms=queue.deleted_ms,
         )
@@ -88,6 +97,7 @@ def decode_queue(entry: Entry) -> QueueEntry:
         tags=value.tags,
         created_ms=value.created_ms,
         modified_ms=value.modified_ms,
+        topic_id=value.topic_id,
         purged_ms=value.purged_ms,
         deleted_ms=value.deleted_ms,
         mod_revision=entry.mod_revision,

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from duolog.broker.broker import Broker
+from duolog.broker.queues.catalog_entries import queue_key
 from duolog.broker.queues.queue_partition import not_led
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.topics import journal_overrides
@@ -16,6 +18,7 @@ from duolog.model.errors import (
     TopicExists,
 )
 from duolog.model.names import queue_state_topic
+from duolog.ports.metastore import Compare
 
 Opened = Callable[[Refusal | None], None]
 
@@ -91,13 +94,26 @@ class JournalTopics:
             if topic is None:
                 with suppress(TopicExists):
                     await self._broker.catalog.create_topic(
-                        name, wanted, journal_overrides(data.config), beside=data.name
+                        name,
+                        wanted,
+                        journal_overrides(data.config),
+                        beside=data.name,
+                        topic_id=queue.entry.journal_id,
+                        given=partial(_is_there, queue),
                     )
                     continue
-            elif topic.partitions < wanted:
+            elif topic.id == queue.entry.journal_id and topic.partitions < wanted:
                 with suppress(InvalidPartitions):
                     await self._broker.catalog.create_partitions(name, wanted)
                     continue
-            # Another node was quicker, or still leads them.
+            # Another node was quicker, or still leads them, or has yet to remove those of a
+            # deleted queue of this name.
             await asyncio.sleep(0 if look < LOOKS_AT_ONCE else LOOK_S)
         raise RequestTimedOut("the queue's journal could not be opened in time")
+
+
+def _is_there(queue: QueueState) -> Compare:
+    """A journal that is made for a deleted queue would be in the way of the next one's."""
+    if queue.is_gone:
+        raise gone()
+    return Compare(queue_key(queue.entry.name), queue.entry.mod_revision)

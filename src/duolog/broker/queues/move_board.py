@@ -1,8 +1,11 @@
 """The move tasks of all nodes, as the metadata store has them.
 
     queue-moves/<source>/<handle>    what is to be moved, by which rate, and how far it is
+    queue-moving/<source>            the handle of the task that is not over
 
-Each node follows them; the one that leads the source's first partition carries them out.
+Each node follows them; the one that leads the source's first partition carries them out. The
+second key comes and goes with the task, so that of two nodes that begin one at once only one
+does.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,6 +16,7 @@ from duolog.broker.store_follower import StoreFollower, asked
 from duolog.ports.metastore import ChangeSet, Compare, Delete, MetaStore, Put
 
 PREFIX = "queue-moves/"
+ACTIVE_PREFIX = "queue-moving/"
 
 RUNNING = "RUNNING"
 CANCELLING = "CANCELLING"
@@ -27,6 +31,8 @@ class MoveTask(msgspec.Struct):
     """Messages a second."""
     started_ms: int
     to_move: int
+    source_id: str = ""
+    """Of the queue that was meant: another may have its name later."""
     moved: int = 0
     status: str = RUNNING
     failure: str | None = None
@@ -73,20 +79,37 @@ class MoveBoard(StoreFollower[str]):
     def find(self, handle: str) -> MoveTask | None:
         return next((task for task in self.all() if task.handle == handle), None)
 
+    async def begin(self, task: MoveTask) -> bool:
+        """False if another task of the same source is not over."""
+        key, active = key_of(task), active_key(task)
+        return await self._commit(
+            key,
+            [Compare(key, 0), Compare(active, 0)],
+            [Put(key, msgspec.json.encode(task)), Put(active, task.handle.encode())],
+        )
+
     async def write(self, task: MoveTask) -> bool:
         """Replace what is known of the task; False if it is not that any more."""
         key = key_of(task)
-        return await self._commit(key, Put(key, msgspec.json.encode(task)))
+        known, revision = self._tasks.get(key, (None, 0))
+        operations: list[Put | Delete] = [Put(key, msgspec.json.encode(task))]
+        if task.is_over and known is not None and not known.is_over:
+            operations.append(Delete(active_key(task)))
+        return await self._commit(key, [Compare(key, revision)], operations)
 
     async def remove(self, task: MoveTask) -> None:
         key = key_of(task)
-        while key in self._tasks and not await self._commit(key, Delete(key)):
-            # It was changed a moment ago.
-            continue
+        while key in self._tasks:
+            known, revision = self._tasks[key]
+            operations: list[Put | Delete] = [Delete(key)]
+            if not known.is_over:
+                operations.append(Delete(active_key(task)))
+            # Unless it was changed a moment ago.
+            if await self._commit(key, [Compare(key, revision)], operations):
+                return
 
-    async def _commit(self, key: str, operation: Put | Delete) -> bool:
-        _, revision = self._tasks.get(key, (None, 0))
-        result = await asked(self._store.transact([Compare(key, revision)], [operation]))
+    async def _commit(self, key: str, holds: list[Compare], operations: list[Put | Delete]) -> bool:
+        result = await asked(self._store.transact(holds, operations))
         if result.committed:
             await self.until(result.revision)
         elif (entry := await asked(self._store.get(key))) is not None:
@@ -96,3 +119,7 @@ class MoveBoard(StoreFollower[str]):
 
 def key_of(task: MoveTask) -> str:
     return f"{PREFIX}{task.source}/{task.handle}"
+
+
+def active_key(task: MoveTask) -> str:
+    return ACTIVE_PREFIX + task.source

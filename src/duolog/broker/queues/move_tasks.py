@@ -12,6 +12,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from duolog.broker.queues.catalog import QueueEntry
 from duolog.broker.queues.move_board import CANCELLING, RUNNING, MoveBoard, MoveTask, key_of
 from duolog.broker.queues.move_run import Links, MoveRun
 from duolog.broker.queues.moving import movable_together, move_messages
@@ -98,10 +99,7 @@ class MoveTasks:
         ):
             raise UnsupportedOperation("Both queues must be of the same type.")
         if any(each.source == source and not each.is_over for each in self.all()):
-            raise UnsupportedOperation(
-                "There is already a task running. Only one active task is allowed for a source"
-                " queue arn at a given time."
-            )
+            raise _already_running()
         task = MoveTask(
             handle=self._new_id().hex,
             source=source,
@@ -109,8 +107,10 @@ class MoveTasks:
             rate=rate,
             started_ms=self._now_ms(),
             to_move=(await self._queues.level(source)).ready,
+            source_id=queue.entry.id.hex,
         )
-        await self.board.write(task)
+        if not await self.board.begin(task):
+            raise _already_running()
         for old in self.list(source, len(self.all()))[KEPT_PER_SOURCE:]:
             await self.board.remove(old)
         return task.handle
@@ -144,9 +144,10 @@ class MoveTasks:
             for task in self.board.all()
         ]
 
-    async def queue_deleted(self, name: str) -> None:
-        for task in self.board.of(name):
-            await self.board.remove(task)
+    async def queue_deleted(self, entry: QueueEntry) -> None:
+        for task in self.board.of(entry.name):
+            if task.source_id == entry.id.hex:
+                await self.board.remove(task)
 
     async def move_some(self, queue: Queue, destination: str | None, count: int) -> int:
         """Move some of the messages that are served here; how many that were."""
@@ -213,6 +214,13 @@ class MoveTasks:
             await changed.wait()
         finally:
             self._ended.remove(changed)
+
+
+def _already_running() -> UnsupportedOperation:
+    return UnsupportedOperation(
+        "There is already a task running. Only one active task is allowed for a source queue arn"
+        " at a given time."
+    )
 
 
 async def _moved(

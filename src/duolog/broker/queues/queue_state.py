@@ -34,9 +34,12 @@ class QueueState:
         "is_alone",
         "is_gone",
         "is_whole",
+        "layout",
         "owner",
         "partitions",
         "receipts",
+        "taking",
+        "taking_count",
         "turn",
     )
 
@@ -61,6 +64,12 @@ class QueueState:
         self.is_whole = False
         """Whether every partition of the queue is served here. Then each is in the list at its
         index."""
+        self.taking: list[QueuePartition] = []
+        """Those of them that new messages go to."""
+        self.taking_count = 1
+        """How many partitions of the queue take messages, wherever they are led."""
+        self.layout = 0
+        """The revision of the topic that says so."""
 
     def partition(self, index: int) -> QueuePartition | None:
         """The one of this index, if it is served here."""

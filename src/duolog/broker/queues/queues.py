@@ -7,7 +7,9 @@ leaves a topic without a queue, never a queue without its messages.
 from collections.abc import Callable, Mapping
 
 from duolog.broker.broker import Broker
+from duolog.broker.catalog import Topic
 from duolog.broker.queues.catalog import QueueCatalog, QueueEntry
+from duolog.broker.queues.catalog_entries import queue_key
 from duolog.broker.queues.contents import QueueContents
 from duolog.broker.queues.move_tasks import MoveTasks
 from duolog.broker.queues.name_locks import NameLocks
@@ -35,8 +37,11 @@ from duolog.model.queue_errors import (
 )
 from duolog.observe.logs import get_logger
 from duolog.ports.http import Poster
-from duolog.ports.metastore import MetaStore
+from duolog.ports.metastore import Compare, MetaStore
 from duolog.ports.peers import Peers
+
+_ATTEMPTS_MAX = 16
+"""How often a queue is tried to be made when others change its topic meanwhile."""
 
 log = get_logger("queues")
 
@@ -59,7 +64,6 @@ class Queues(QueueContents):
         catalog.subscribe(self.pushing)
         self._names = NameLocks()
         self._removing: set[str] = set()
-        self._growing: set[str] = set()
         catalog.check_servable = self._check_servable
         broker.catalog.check_delete = self._check_delete
         broker.catalog.check_growth = self._check_growth
@@ -84,40 +88,62 @@ class Queues(QueueContents):
         check_queue_name(name)
         config = parse_queue_config(name, attributes)
         async with self._names.lock(fold(name)):
-            self.catalog.check_creatable(name, self.clock.now_ms())
-            if name in self.catalog.deleted:
-                # What is left of it would be the new one's messages.
-                await self._remove(self.catalog.deleted[name])
-            made = False
-            if name not in self._queues and config.source_topic is None:
-                made = await self._create_topic(name, config)
-            try:
-                await self.catalog.create(name, attributes, tags, self.clock.now_ms())
-            except RequestTimedOut:
-                # Perhaps it is there, and then it needs its topic.
-                raise
-            except Refusal:
-                if made and name not in self.catalog.queues:
-                    await self.broker.catalog.delete_topic(name)
-                raise
-            return self.get(name)
+            for _ in range(_ATTEMPTS_MAX):
+                self.catalog.check_creatable(name, self.clock.now_ms())
+                if name in self.catalog.deleted:
+                    # What is left of it would be the new one's messages.
+                    await self._remove(self.catalog.deleted[name])
+                if await self._create(name, config, attributes, tags):
+                    return self.get(name)
+        raise RequestTimedOut(f"queue '{name}' is being changed by others too often")
 
-    async def _create_topic(self, name: str, config: QueueConfig) -> bool:
-        """Whether there was none: the records of one that is there become messages."""
+    async def _create(
+        self,
+        name: str,
+        config: QueueConfig,
+        attributes: Mapping[str, str],
+        tags: Mapping[str, str],
+    ) -> bool:
+        """Whether it is there; if not, its topic has changed meanwhile."""
+        topic, is_made = None, False
+        if config.source_topic is None:
+            topic, is_made = await self._topic_for(name, config)
+        try:
+            now_ms = self.clock.now_ms()
+            return await self.catalog.create(name, attributes, tags, now_ms, topic) is not None
+        except RequestTimedOut:
+            # Perhaps it is there, and then it needs its topic.
+            raise
+        except Refusal:
+            if topic is not None and is_made:
+                await self._remove_unused(topic)
+            raise
+
+    async def _remove_unused(self, topic: Topic) -> None:
+        """Take back a topic that was made for a queue, unless another node has made one of it."""
+        present = await self.catalog.current(topic.name)
+        if present is None or present.is_deleted or present.topic_id != topic.id:
+            is_unused = Compare(queue_key(topic.name), present.mod_revision if present else 0)
+            await self.broker.catalog.remove_topic(topic.name, topic.id, [is_unused])
+
+    async def _topic_for(self, name: str, config: QueueConfig) -> tuple[Topic, bool]:
+        """That of the queue's messages, and whether there was none: the records of one that is
+        there become messages."""
+        topics = self.broker.catalog
+        if name in self._queues and name in topics.topics:
+            return topics.get(name), False
         settings = self.broker.settings
         partitions = settings.integer("queue.partitions")
         if config.fifo:
             partitions = self._fifo_partitions if config.is_high_throughput else 1
+        overrides = message_overrides(config)
         try:
-            await self.broker.catalog.create_topic(name, partitions, message_overrides(config))
+            return await topics.create_topic(name, partitions, overrides), True
         except TopicExists:
-            await self.broker.catalog.edit_config(
-                name, lambda overrides: {**overrides, **message_overrides(config)}
-            )
-            return False
+            await topics.edit_config(name, lambda old: {**old, **overrides})
+            return await topics.open_partitions(name, _taking(config)), False
         except InvalidTopic as refusal:
             raise InvalidParameterValue(str(refusal)) from refusal
-        return True
 
     @property
     def _fifo_partitions(self) -> int:
@@ -125,19 +151,25 @@ class Queues(QueueContents):
 
     async def set_attributes(self, name: str, attributes: Mapping[str, str]) -> None:
         before = self.local(name).config
+        is_own_fifo = before.fifo and before.source_topic is None
+        if is_own_fifo and attributes.get("DeduplicationScope") == "queue":
+            # Before it is promised: until then it is only slower.
+            await self.broker.catalog.open_partitions(name, 1)
         await self.catalog.set_attributes(name, attributes, self.clock.now_ms())
         queue = self.local(name)
         config = queue.config
         if config.durability != before.durability and config.durability is not None:
             await self._set_durability(queue, config.durability)
-        if config.is_high_throughput and config.source_topic is None:
-            topics = self.broker.catalog
-            if topics.get(name).partitions < self._fifo_partitions:
-                self._growing.add(name)
-                try:
-                    await topics.create_partitions(name, self._fifo_partitions)
-                finally:
-                    self._growing.discard(name)
+        if is_own_fifo:
+            await self._spread_groups(name, config)
+
+    async def _spread_groups(self, name: str, config: QueueConfig) -> None:
+        """Over as many partitions as a FIFO queue may use: a repetition is recognised within
+        one, so where all messages are compared all go to one."""
+        topics = self.broker.catalog
+        if config.is_high_throughput and topics.get(name).partitions < self._fifo_partitions:
+            await topics.create_partitions(name, self._fifo_partitions)
+        await topics.open_partitions(name, _taking(config))
 
     async def _set_durability(self, queue: Queue, durability: str) -> None:
         topics = [queue_state_topic(queue.entry.name)]
@@ -163,20 +195,18 @@ class Queues(QueueContents):
                 entry = await self.catalog.delete(name, self.clock.now_ms())
                 # A journal that is still being made would be the next queue's of this name.
                 await self._journals.settled(queue.state)
-                await self.move_tasks.queue_deleted(name)
+                await self.move_tasks.queue_deleted(entry)
                 await self._remove(entry)
             finally:
                 self._removing.discard(name)
         await self._finish_deletions()
 
     async def _remove(self, entry: QueueEntry) -> None:
-        """Remove the topics of a deleted queue."""
-        topics = [queue_state_topic(entry.name)]
-        if entry.config.source_topic is None:
-            topics.append(entry.name)
-        for topic in topics:
-            if topic in self.broker.catalog.topics:
-                await self.broker.catalog.delete_topic(topic)
+        """Remove the topics of a deleted queue; the next one's of its name may be there too."""
+        topics = self.broker.catalog
+        await topics.remove_topic(queue_state_topic(entry.name), entry.journal_id)
+        if entry.topic_id is not None:
+            await topics.remove_topic(entry.name, entry.topic_id)
 
     async def _finish_deletions(self) -> None:
         """Remove what is left of deleted queues, and forget those whose names are free again."""
@@ -250,9 +280,9 @@ class Queues(QueueContents):
             )
 
     def _check_growth(self, topic: str) -> None:
-        """Refuse more partitions of a FIFO queue's topic: its groups would lose their order."""
+        """Refuse more partitions of a FIFO queue that could not use them."""
         queue = self._queues.get(topic)
-        if queue is not None and queue.config.fifo and topic not in self._growing:
+        if queue is not None and queue.config.fifo and _taking(queue.config) is not None:
             raise PolicyViolation(
                 f"topic '{topic}' is a FIFO queue; make it a high-throughput one instead"
             )
@@ -261,3 +291,8 @@ class Queues(QueueContents):
         """Refuse to compact what is a queue: messages are no versions of one another."""
         if config.cleanup_compact and topic in self._queues:
             raise PolicyViolation(f"topic '{topic}' is a queue and cannot be compacted")
+
+
+def _taking(config: QueueConfig) -> int | None:
+    """To how many partitions messages of the queue may go."""
+    return 1 if config.fifo and config.deduplication_scope == "queue" else None

@@ -20,6 +20,7 @@ from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receipts import Receipts
 from duolog.broker.queues.recovery import recall_deduplication, rules_of
+from duolog.broker.queues.retirement import Retirement
 from duolog.broker.queues.routing.leaders import Leaders
 from duolog.broker.queues.routing.links import NoPeers, QueueLink, RemoteQueue
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
@@ -70,6 +71,7 @@ class QueueRegistry(LocalDuties, ABC):
         self._timekeeper = Timekeeper(self.clock, self._ring)
         self._upkeep = Upkeep()
         self._dead_letters = DeadLetters(self)
+        self._retirement = Retirement(broker)
         catalog.subscribe(self)
         broker.catalog.subscribe(self)
 
@@ -93,6 +95,7 @@ class QueueRegistry(LocalDuties, ABC):
         self._timekeeper.stop()
         self._journals.stop()
         self._serving.stop()
+        self._retirement.stop()
         for routed in self._routed.values():
             routed.close()
 
@@ -239,7 +242,24 @@ class QueueRegistry(LocalDuties, ABC):
         state, partitions = queue.state, queue.partitions
         state.has_journals = bool(partitions) and all(each.journal for each in partitions)
         state.is_whole = bool(partitions) and len(partitions) == partitions[0].data.topic.partitions
+        self._lay_out(queue)
         self._fronts[queue.entry.name] = queue if state.is_whole else self._routed[queue]
+
+    def _lay_out(self, queue: Queue) -> None:
+        state, partitions = queue.state, queue.partitions
+        if not partitions:
+            state.taking = []
+            return
+        topic = partitions[0].data.topic
+        if topic.mod_revision != state.layout:
+            # What was let in under the old layout is placed by it, too.
+            self._turn.flush()
+            state.layout = topic.mod_revision
+            is_own = queue.config.source_topic is None
+            state.taking_count = topic.taking_count if is_own else topic.partitions
+        state.taking = [each for each in partitions if each.data.index < state.taking_count]
+        for partition in partitions:
+            self._retirement.look(queue, partition)
 
     def _link(self, queue: Queue, node: int) -> QueueLink:
         if node == self.broker.node_id:
@@ -291,6 +311,7 @@ class QueueRegistry(LocalDuties, ABC):
             queue.serve_parked()
         if delivery.has_dead and partition.journal is not None and now_ms >= partition.burial_ms:
             self._dead_letters.bury(queue, partition)
+        self._retirement.look(queue, partition)
         due_ms = delivery.next_deadline_ms()
         if not delivery.is_empty or self._upkeep.wants_snapshot(partition):
             due_ms = partition.upkeep_ms if due_ms is None else min(due_ms, partition.upkeep_ms)

@@ -80,7 +80,7 @@ class Sending:
         """Also a repetition of what came here before the group's home was elsewhere."""
         partitions = self._queue.partitions
         if not partitions or not self._queue.config.fifo:
-            return bool(partitions)
+            return bool(self._queue.taking)
         if self._has_group(group) or self._home_of(group) is not None:
             return True
         known = key()
@@ -91,10 +91,7 @@ class Sending:
 
     def _home_of(self, group: bytes) -> QueuePartition | None:
         """That of the group by its hash, if it is served here."""
-        partitions = self._queue.partitions
-        # While one is being added, the topic tells of it before it is served.
-        total = len(partitions) if self._queue.is_whole else partitions[0].data.topic.partitions
-        return self._queue.partition(partition_for_group(group, total))
+        return self._queue.partition(partition_for_group(group, self._queue.taking_count))
 
     def knows(self, message: Outgoing, partition: QueuePartition) -> bool:
         """Whether that of a FIFO queue has something of the message's group, or had this one."""
@@ -176,7 +173,7 @@ class Sending:
             commits.close()
 
     def _next_partition(self) -> QueuePartition:
-        partitions = self._queue.partitions
+        partitions = self._queue.taking
         if len(partitions) == 1:
             return partitions[0]
         self._turn += 1

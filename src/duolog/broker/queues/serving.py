@@ -27,7 +27,6 @@ from duolog.broker.queues.turn import Turn
 from duolog.core.queues.deduplication import Deduplication
 from duolog.core.queues.delivery import Delivery
 from duolog.model.errors import Refusal
-from duolog.model.names import queue_state_topic
 from duolog.observe.logs import get_logger
 
 OPEN_WAIT_S = 1.0
@@ -69,12 +68,22 @@ class Serving:
     # Following leadership.
 
     def leading(self, partition: Partition) -> None:
-        for queue in self._owner.queues_on(partition.topic.name):
+        for queue in self._queues_on(partition):
             self.begin(queue, partition.index)
 
     def left(self, partition: Partition) -> None:
-        for queue in self._owner.queues_on(partition.topic.name):
+        for queue in self._queues_on(partition):
             self.end(queue, partition.index)
+
+    def _queues_on(self, partition: Partition) -> list[Queue]:
+        """Not those that only have the name of the deleted queue that it belonged to."""
+        topic = partition.topic
+        return [
+            queue
+            for queue in self._owner.queues_on(topic.name)
+            if topic.id in (queue.entry.topic_id, queue.entry.journal_id)
+            or topic.name == queue.config.source_topic
+        ]
 
     def begin(self, queue: Queue, index: int) -> None:
         """Serve the partition, if both halves of it are led here."""
@@ -89,7 +98,7 @@ class Serving:
                 self._owner.opened(queue, served)
                 return
             self.end(queue, index)
-        data = self._broker.routes.get((queue.topic_name, index))
+        data = self._data_of(queue, index)
         if data is None or not all(map(self._leads, (data, journal))):
             return
         self._abandon(queue, index)
@@ -185,5 +194,11 @@ class Serving:
         """Also while the node is suspended: then it will go on where it was, or leave."""
         return half is None or (half.leader == self._broker.node_id and not half.is_following)
 
+    def _data_of(self, queue: Queue, index: int) -> Partition | None:
+        topic_id = queue.entry.topic_id
+        topic = queue.topic_name if topic_id is None else topic_id.bytes
+        return self._broker.routes.get((topic, index))
+
     def _journal_of(self, queue: Queue, index: int) -> Partition | None:
-        return self._broker.routes.get((queue_state_topic(queue.entry.name), index))
+        """By its topic's id: that of a deleted queue of this name may still be there."""
+        return self._broker.routes.get((queue.entry.journal_id.bytes, index))

@@ -2,7 +2,7 @@
 
 Only those with `autoscale.max.partitions` are looked at. Growing waits until a topic was hot
 several times in a row, and doubles it; a standard queue, whose messages have no order, also
-shrinks after it was idle for long.
+uses fewer of its partitions after it was idle for long, and these again before it grows.
 """
 
 import uuid
@@ -24,7 +24,7 @@ IDLE_LOOKS = 60
 class Scaling(NamedTuple):
     topic: TopicImage
     partitions: int
-    """How many it should have."""
+    """How many it should use."""
     event: Event
 
 
@@ -53,21 +53,31 @@ class Autoscale:
     def _look(self, topic: TopicImage, load: float, now_ms: int) -> Scaling | None:
         self._hot[topic.id] = self._hot.get(topic.id, 0) + 1 if load >= HOT_LOAD else 0
         self._idle[topic.id] = self._idle.get(topic.id, 0) + 1 if load <= IDLE_LOAD else 0
-        most = topic.autoscale_partitions_max
-        if self._hot[topic.id] >= HOT_LOOKS and topic.partitions < most:
+        is_standard = topic.kind == "standard queue"
+        used = topic.taking_count
+        if self._hot[topic.id] >= HOT_LOOKS and (wanted := _more(topic)) > used:
             self._hot[topic.id] = 0
-            wanted = min(2 * topic.partitions, most)
+            what = "partitions added" if wanted > topic.partitions else "partitions opened"
             text = f"Each of its partitions makes {load / 1024:.0f} KiB/s of load; now {wanted}."
-            return Scaling(topic, wanted, Event(now_ms, "partitions added", topic.name, text))
-        can_shrink = topic.kind == "standard queue" and topic.partitions > 1
-        if self._idle[topic.id] >= IDLE_LOOKS and can_shrink:
+            return Scaling(topic, wanted, Event(now_ms, what, topic.name, text))
+        if self._idle[topic.id] >= IDLE_LOOKS and is_standard and used > 1:
             self._idle[topic.id] = 0
-            wanted = topic.partitions // 2
-            text = f"It has been idle; {wanted} of {topic.partitions} partitions are enough."
-            return Scaling(topic, wanted, Event(now_ms, "partitions idle", topic.name, text))
+            wanted = used // 2
+            text = f"It has been idle; {wanted} of {used} partitions take its messages now."
+            return Scaling(topic, wanted, Event(now_ms, "partitions closed", topic.name, text))
         return None
 
 
+def _more(topic: TopicImage) -> int:
+    """How many a hot topic should use."""
+    used = topic.taking_count
+    if used == topic.partitions:
+        return min(2 * used, max(used, topic.autoscale_partitions_max))
+    # A FIFO queue uses fewer than it has because of what its attributes promise.
+    return min(2 * used, topic.partitions) if topic.kind == "standard queue" else used
+
+
 def _load_per_partition(topic: TopicImage, costs: Mapping[PartitionId, float]) -> float:
+    """Also of what comes from those that are being emptied, to those that are used."""
     total = sum(costs.get(PartitionId(topic.id, index), 0.0) for index in range(topic.partitions))
-    return total / topic.partitions
+    return total / topic.taking_count

@@ -61,9 +61,9 @@ def replica_counts(groups: Sequence[Group]) -> Counter[int]:
 
 
 def replacement(
-    image: ClusterImage, replicas: Sequence[int], leaving: int, held: Counter[int]
+    image: ClusterImage, replicas: Sequence[int], leaving: int | None, held: Counter[int]
 ) -> LiveNode | None:
-    """The best node to take over from one of the replicas, if there is any."""
+    """The best node to take over from one of the replicas, or to join them, if there is any."""
     beside = [image.live[node] for node in replicas if node in image.live and node != leaving]
     fitting = [
         broker for broker in image.brokers if broker.id not in replicas and not broker.draining

@@ -137,9 +137,7 @@ def _last_in_sync(member: Member, census: Census) -> tuple[int, ...]:
 
 
 def _least_in_sync(member: Member) -> int:
-    state = member.state
-    able = [node for node in sync_replicas(state) if node not in state.adding]
-    return min(member.topic.min_in_sync, max(1, len(able)))
+    return min(member.topic.min_in_sync, member.state.dependable_count)
 
 
 def _settled(member: Member, choice: Choice, census: Census) -> PartitionState:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from duolog.core.controller.autoscale import Autoscale, Scaling
 from duolog.core.controller.changes import Decision
+from duolog.core.controller.completion import completed_replicas
 from duolog.core.controller.draining import leaders_moved_away, replicas_moved_away
 from duolog.core.controller.image import ClusterImage
 from duolog.core.controller.load_balance import LoadBalance
@@ -32,7 +33,12 @@ class Upkeep:
 
     def decisions(self, image: ClusterImage, now_ms: int) -> list[Decision]:
         """The most urgent ones; asked again after they are done, until there are none."""
-        sources: list[Source] = [reassignment_steps, leaders_moved_away, replicas_moved_away]
+        sources: list[Source] = [
+            reassignment_steps,
+            leaders_moved_away,
+            replicas_moved_away,
+            completed_replicas,
+        ]
         is_due = self._is_over(self._balanced_ms, now_ms)
         if is_due:
             sources += [preferred_moves, self._load_balance.moves, spreading_moves]

@@ -98,9 +98,7 @@ class Leadership:
         Those that are only being brought in do not count: writes go on meanwhile.
         """
         self._wanted_in_sync = min_in_sync
-        state = self.state
-        able = set(state.replicas).difference(state.asynchronous, state.adding)
-        self.min_in_sync = min(min_in_sync, max(1, len(able)))
+        self.min_in_sync = min(min_in_sync, self.state.dependable_count)
 
     def propose(self, in_sync: tuple[int, ...]) -> None:
         """From now on it may have happened, until `committed` or `withdraw`."""

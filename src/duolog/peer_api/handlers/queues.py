@@ -17,11 +17,15 @@ class ServedQueues(Protocol):
 
 
 async def _send(queue: QueueLink, asked: requests.SendAsked) -> Any:
-    return requests.packed(await queue.send(asked.messages, known_in=asked.known_in))
+    return requests.packed(
+        await queue.send(asked.messages, layout=asked.layout, known_in=asked.known_in)
+    )
 
 
 async def _accept(queue: QueueLink, asked: requests.AcceptAsked) -> Any:
-    return requests.packed(await queue.accept(asked.records, known_in=asked.known_in))
+    return requests.packed(
+        await queue.accept(asked.records, layout=asked.layout, known_in=asked.known_in)
+    )
 
 
 async def _receive(queue: QueueLink, asked: requests.ReceiveAsked) -> Any:

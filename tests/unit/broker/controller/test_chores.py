@@ -10,7 +10,7 @@ from duolog.broker.controller import controller as controller_module
 from duolog.broker.controller.controller import BALANCE_INTERVAL_MS
 from duolog.broker.controller.orphans import UNTOUCHED_MS, OrphanSweep
 from duolog.broker.membership.entries import encode, load_key
-from duolog.core.controller.autoscale import HOT_LOAD
+from duolog.core.controller.autoscale import HOT_LOAD, IDLE_LOOKS
 from duolog.model.load import LoadReport, PartitionLoad
 from duolog.model.partition_state import PartitionState
 from duolog.ports.metastore import Put
@@ -51,6 +51,24 @@ async def test_a_hot_topic_is_given_more_partitions(bench) -> None:
 
     await bench.until(is_reported)
     assert node.catalog.get("orders").partitions > 1
+
+
+async def test_an_idle_queue_uses_fewer_partitions(bench) -> None:
+    await bench.start(1)
+    node = bench.nodes[1]
+    node.controller.open = node.catalog.open_partitions
+    await node.catalog.create_topic("orders", 4, {"autoscale.max.partitions": "4"})
+    await node.catalog.create_topic("__queue.orders", 4, {}, beside="orders")
+
+    async def is_reported() -> bool:
+        await keep_alive(bench, BALANCE_INTERVAL_MS)
+        return "partitions closed" in await bench.event_kinds()
+
+    for _ in range(IDLE_LOOKS):
+        await is_reported()
+    await bench.until(is_reported)
+    topic = node.catalog.get("orders")
+    assert (topic.partitions, topic.taking_count) == (4, 2)
 
 
 async def test_what_belongs_to_no_topic_is_removed_after_a_while(bench) -> None:

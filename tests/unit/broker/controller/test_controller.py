@@ -9,12 +9,19 @@ from tests.fakes.cluster_bench import ClusterBench
 from tests.fakes.cluster_nodes import ManualClock, eventually
 
 from duolog.adapters.sqlite import SqliteStore
-from duolog.broker.catalog_entries import encode_state, encode_topic, partition_key, topic_key
+from duolog.broker.catalog_entries import (
+    Topic,
+    encode_state,
+    encode_topic,
+    partition_key,
+    topic_key,
+)
 from duolog.broker.controller.candidacy import Deposed, stand
 from duolog.broker.controller.event_log import EventLog
 from duolog.broker.controller.image_follower import ImageFollower
 from duolog.broker.controller.performing import Performer
 from duolog.broker.membership.entries import CONTROLLER_EPOCH, broker_key
+from duolog.config.topic import parse_topic_config
 from duolog.core.controller.settlement import settlement
 from duolog.model.partition_state import NO_LEADER, PartitionState
 from duolog.ports.metastore import Put, StoreUnavailable
@@ -241,7 +248,8 @@ async def make_topics(bench: ClusterBench, count: int) -> uuid.UUID:
     epoch = bench.nodes[1].membership.epoch
     state = PartitionState(1, 0, (1, 2, 3), (1, 2, 3), broker_epoch=epoch)
     puts = [Put(partition_key(topic_id, index), encode_state(state)) for index in range(count)]
-    puts.append(Put(topic_key("many"), encode_topic("many", topic_id, count, {})))
+    topic = Topic("many", topic_id, count, {}, parse_topic_config({}), False, 0)
+    puts.append(Put(topic_key("many"), encode_topic(topic)))
     for first in range(0, len(puts), 128):
         await bench.store.transact([], puts[first : first + 128])
     return topic_id

@@ -48,7 +48,6 @@ async def make(cluster: QueueCluster, name: str = "work", **attributes: str) -> 
 
 async def grow(cluster: QueueCluster, name: str) -> None:
     one = cluster.node(1)
-    one.queues._growing.add(name)
     await one.broker.catalog.create_partitions(name, 3, assignment={1: (2, 3, 1), 2: (3, 1, 2)})
     await cluster.known(name)
 
@@ -168,3 +167,104 @@ async def test_an_answer_to_another_node_is_bounded_but_has_a_message(
     assert [len(each) for each in bodies(await receive())] == [1_000]
     assert [len(each) for each in bodies(await receive())] == [5_000]
     assert await one.counts("work") == (0, 4, 0)
+
+
+def a_group(home: int, partitions: int) -> str:
+    """One that goes to this partition when there are so many."""
+    groups = (f"g{number}" for number in range(1_000))
+    return next(each for each in groups if partition_for_group(each.encode(), partitions) == home)
+
+
+async def test_a_leader_lets_a_group_in_only_by_the_layout_that_it_knows(
+    cluster: QueueCluster,
+) -> None:
+    one = await make(cluster, "work.fifo", **BY_GROUP)
+    before = one.broker.catalog.get("work.fifo").mod_revision
+    message = Outgoing("a", group_id=a_group(0, 3), deduplication_id="1")
+    assert len(await served(one, "work.fifo").send([message], layout=before)) == 1
+    await grow(cluster, "work.fifo")
+    after = one.broker.catalog.get("work.fifo").mod_revision
+    again = Outgoing("b", group_id=message.group_id, deduplication_id="2")
+    with pytest.raises(NotLeader):
+        await served(one, "work.fifo").send([again], layout=before)
+    with pytest.raises(NotLeader):
+        await served(one, "work.fifo").send([again], layout=after + 1)
+    assert len(await served(one, "work.fifo").send([again], layout=after)) == 1
+
+
+async def test_a_front_end_that_has_not_heard_of_more_partitions_overtakes_nothing(
+    cluster: QueueCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, late = cluster.node(1), cluster.node(3)
+    await one.broker.catalog.create_topic("work.fifo", 1, {}, assignment={0: (1, 2)})
+    await one.create("work.fifo", **BY_GROUP)
+    await cluster.known("work.fifo")
+    group = a_group(1, 2)
+    act, heard = late.broker.catalog.follower.act, asyncio.Event()
+
+    async def act_late(change: Any) -> None:
+        await heard.wait()
+        await act(change)
+
+    monkeypatch.setattr(late.broker.catalog.follower, "act", act_late)
+    await one.broker.catalog.create_partitions("work.fifo", 2, assignment={1: (2, 1)})
+    await eventually(lambda: cluster.node(2).partition_of("work.fifo", 1) is not None)
+    # In its new home already, of which the third node knows nothing.
+    await cluster.node(2).send("work.fifo", Outgoing("1", group_id=group, deduplication_id="1"))
+    sending = asyncio.create_task(
+        late.send("work.fifo", Outgoing("2", group_id=group, deduplication_id="2"))
+    )
+    await asyncio.sleep(0.1)
+    assert not sending.done()
+    heard.set()
+    await sending
+    assert bodies(await one.receive("work.fifo")) == ["1", "2"]
+
+
+async def test_a_group_waits_for_its_old_partition_to_be_opened(cluster: QueueCluster) -> None:
+    one = await make(cluster, "work.fifo", **BY_GROUP)
+    group = a_group(1, 2)
+    await one.send("work.fifo", Outgoing("1", group_id=group, deduplication_id="1"))
+    await one.broker.catalog.create_partitions("work.fifo", 2, assignment={1: (1, 2, 3)})
+    await cluster.known("work.fifo")
+    queue = one.queues.local("work.fifo")
+    one.queues._serving.end(queue, 0)
+    sending = asyncio.create_task(
+        cluster.node(2).send("work.fifo", Outgoing("2", group_id=group, deduplication_id="2"))
+    )
+    await asyncio.sleep(0.1)
+    assert not sending.done()
+    one.queues._serving.begin(queue, 0)
+    await sending
+    assert bodies(await one.receive("work.fifo")) == ["1", "2"]
+
+
+async def test_repetitions_are_recognised_in_a_queue_of_several_partitions(
+    cluster: QueueCluster,
+) -> None:
+    one = cluster.node(1)
+    await one.broker.catalog.create_topic(
+        "work.fifo", 3, {}, assignment={0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2)}
+    )
+    await one.create("work.fifo", FifoQueue="true")
+    await cluster.known("work.fifo")
+    for node in cluster.living:
+        await node.send(
+            "work.fifo", Outgoing("once", group_id=f"{node.id}", deduplication_id="same")
+        )
+    assert await one.counts("work.fifo") == (1, 0, 0)
+
+
+async def test_a_queue_that_compares_all_its_messages_again_keeps_its_groups_in_order(
+    cluster: QueueCluster,
+) -> None:
+    one = await make(cluster, "work.fifo", **BY_GROUP)
+    await grow(cluster, "work.fifo")
+    group = a_group(1, 3)
+    await one.send("work.fifo", Outgoing("1", group_id=group, deduplication_id="1"))
+    await cluster.node(2).queues.set_attributes("work.fifo", {"DeduplicationScope": "queue"})
+    await cluster.node(3).send("work.fifo", Outgoing("2", group_id=group, deduplication_id="2"))
+    other = Outgoing("3", group_id=a_group(2, 3), deduplication_id="2")
+    await cluster.node(1).send("work.fifo", other)
+    assert bodies(await one.receive("work.fifo")) == ["1", "2"]
+    assert await one.receive("work.fifo") == []

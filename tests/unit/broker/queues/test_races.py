@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.fakes.disk import FakeDisk
@@ -167,7 +168,7 @@ def test_dead_letters_with_large_attributes_are_moved(house: QueueHouse) -> None
 
 
 def test_a_group_stays_in_order_while_its_queue_grows(house: QueueHouse, disk: HeldDisk) -> None:
-    house.create("work.fifo", FifoQueue="true")
+    house.create("work.fifo", FifoQueue="true", DeduplicationScope="messageGroup")
     house.receive("work.fifo")
     sent: list[Any] = []
 
@@ -181,7 +182,6 @@ def test_a_group_stays_in_order_while_its_queue_grows(house: QueueHouse, disk: H
 
     disk.holds = True
     send("1")
-    house.queues._growing.add("work.fifo")
     house.run(house.broker.catalog.create_partitions("work.fifo", 4))
     send("2")
     house.run(disk.let_go())
@@ -229,15 +229,15 @@ def test_what_is_left_of_a_deleted_queue_is_not_the_next_ones(
     house.send("work", Outgoing("old"))
     house.receive("work")
     topics = house.broker.catalog
-    delete_topic = topics.delete_topic
+    remove_topic = topics.remove_topic
 
-    async def fails(name: str) -> None:
+    async def fails(name: str, topic_id: UUID) -> None:
         raise UnsupportedOperation("not now")
 
-    monkeypatch.setattr(topics, "delete_topic", fails)
+    monkeypatch.setattr(topics, "remove_topic", fails)
     with pytest.raises(UnsupportedOperation):
         house.run(house.queues.delete("work"))
-    monkeypatch.setattr(topics, "delete_topic", delete_topic)
+    monkeypatch.setattr(topics, "remove_topic", remove_topic)
     house.create("work")
     assert house.queue("work").counts() == (0, 0, 0)
     house.restart()

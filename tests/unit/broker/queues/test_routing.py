@@ -14,7 +14,11 @@ from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.core.queues.message import Outgoing
 from duolog.core.queues.routing import partition_for_group
-from duolog.model.queue_errors import QueueDoesNotExist, ReceiptHandleIsInvalid
+from duolog.model.queue_errors import (
+    QueueDoesNotExist,
+    ReceiptHandleIsInvalid,
+    UnsupportedOperation,
+)
 
 HIGH_THROUGHPUT = {
     "FifoQueue": "true",
@@ -311,3 +315,41 @@ async def test_a_move_goes_on_where_the_queue_is_led_next(cluster: QueueCluster)
 
     await eventually(is_over)
     assert sorted(await drain(cluster, "work", 2)) == [str(each) for each in range(10)]
+
+
+async def test_of_two_nodes_that_begin_a_move_at_once_one_does(cluster: QueueCluster) -> None:
+    await make_spread(cluster, "dead")
+    policy = f'{{"deadLetterTargetArn":"arn:aws:sqs:{REGION}:{ACCOUNT}:dead","maxReceiveCount":1}}'
+    await cluster.node(2).create("work", RedrivePolicy=policy)
+    await cluster.known("work")
+    await cluster.node(1).send("dead", *(Outgoing(str(each)) for each in range(10)))
+    begun = await asyncio.gather(
+        *(node.queues.move_tasks.start("dead", "work", None) for node in cluster.living),
+        return_exceptions=True,
+    )
+    refused = [each for each in begun if isinstance(each, UnsupportedOperation)]
+    assert len(refused) == 2
+    await eventually(lambda: is_moved(cluster, "dead", 1))
+    assert sorted(await drain(cluster, "work", 3)) == [str(each) for each in range(10)]
+
+
+async def test_after_a_move_the_next_one_may_begin(cluster: QueueCluster) -> None:
+    await make_spread(cluster, "dead")
+    policy = f'{{"deadLetterTargetArn":"arn:aws:sqs:{REGION}:{ACCOUNT}:dead","maxReceiveCount":1}}'
+    await cluster.node(2).create("work", RedrivePolicy=policy)
+    await cluster.known("work")
+    for number, node in enumerate(cluster.living, 1):
+        await node.send("dead", Outgoing("again"))
+        await node.queues.move_tasks.start("dead", "work", None)
+        await eventually(lambda number=number: is_moved(cluster, "dead", number))
+    handle = await cluster.node(1).queues.move_tasks.start("dead", "work", None)
+    assert handle
+    await cluster.node(3).queues.delete("dead")
+    stored = await cluster.store.range("queue-mov")
+    assert stored.entries == ()
+
+
+def is_moved(cluster: QueueCluster, source: str, times: int) -> bool:
+    """Whether all nodes know of so many moves, and that all of them are over."""
+    listed = [node.queues.move_tasks.list(source, 10) for node in cluster.living]
+    return all(len(tasks) == times and all(each.is_over for each in tasks) for tasks in listed)

@@ -165,6 +165,26 @@ def test_an_idle_standard_queue_shrinks_and_nothing_else_does() -> None:
         assert [scaling.partitions for scaling in found] == ([2] if shrinks else [])
 
 
+def test_a_hot_queue_uses_the_partitions_that_it_has_before_it_gets_more() -> None:
+    loads = {1: report(1, (0, 4 * HOT_LOAD))}
+    for kind, taking, wanted in (
+        ("standard queue", 1, [2]),
+        ("standard queue", 3, [4]),
+        ("standard queue", None, []),
+        ("fifo queue", 1, []),
+    ):
+        image = image_of(
+            *[state(1, (1, 2, 3))] * 4,
+            kind=kind,
+            loads=loads,
+            autoscale_partitions_max=4,
+            taking=taking,
+        )
+        autoscale = Autoscale()
+        found = [autoscale.scalings(image, 0) for _ in range(HOT_LOOKS)][-1]
+        assert [scaling.partitions for scaling in found] == wanted
+
+
 def test_balance_waits_for_its_interval_and_draining_does_not() -> None:
     upkeep = Upkeep(30_000, now_ms=0)
     away = image_of(state(2, (2, 1)))

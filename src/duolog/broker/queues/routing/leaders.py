@@ -1,15 +1,44 @@
 """Who leads which partition of a queue, as this node's catalog says."""
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from duolog.broker.broker import Broker
 from duolog.broker.queues.queue import Queue
-from duolog.core.queues.routing import partitions_for_group
+from duolog.core.queues.routing import partition_for_group, partitions_for_group
 from duolog.model.errors import UnknownTopicOrPartition
+
+
+class Layout(NamedTuple):
+    """Which partitions of a FIFO queue a message group may be in.
+
+    It goes to the one that its hash names. While some of it is in another, from before the
+    queue had as many partitions as now, it goes on there. So a sender asks the others first,
+    and each answers by the same revision of the topic as the sender, or not at all. Whoever
+    has answered never lets the group in again, nor does a later leader: it was elected after
+    that revision and has heard of it.
+    """
+
+    revision: int
+    partitions: int
+    taking: int
+
+    def home_of(self, group: bytes) -> int:
+        return partition_for_group(group, self.taking)
+
+    def elsewhere(self, group: bytes, *, anywhere: bool) -> list[int]:
+        """The others in which some of the group may be, the likeliest first; or all others,
+        where one of another group may make the message a repetition."""
+        home = self.home_of(group)
+        found = range(self.partitions) if anywhere else partitions_for_group(group, self.partitions)
+        return [index for index in reversed(found) if index != home]
 
 
 class Leaders:
     def __init__(self, broker: Broker, queue: Queue) -> None:
         self._catalog = broker.catalog
         self._topic = queue.topic_name
+        self._is_own = queue.config.source_topic is None
         self.here = broker.node_id
 
     @property
@@ -26,20 +55,25 @@ class Leaders:
             return None
 
     def nodes(self) -> list[int]:
-        """Each once; this one first."""
-        found = (self.of(index) for index in range(self.partitions))
+        """Those that may have messages, each once; this one first."""
+        topic = self._catalog.topics.get(self._topic)
+        retired = topic.retired if topic is not None and self._is_own else ()
+        return self._leading(index for index in range(self.partitions) if index not in retired)
+
+    def takers(self) -> list[int]:
+        """Those that take messages, likewise."""
+        topic = self._catalog.topics.get(self._topic)
+        taking = topic.taking_count if topic is not None and self._is_own else self.partitions
+        return self._leading(range(taking))
+
+    def _leading(self, indexes: Iterable[int]) -> list[int]:
+        found = (self.of(index) for index in indexes)
         nodes = dict.fromkeys(node for node in found if node is not None)
         return sorted(nodes, key=lambda node: (node != self.here, node))
 
-    def of_group(self, group: bytes) -> int | None:
-        """Of the partition to which messages of the group go."""
-        return (
-            self.of(partitions_for_group(group, self.partitions)[-1]) if self.partitions else None
-        )
-
-    def earlier(self, group: bytes) -> list[int]:
-        """Partitions of other leaders in which some of the group may still be, from before the
-        queue had so many."""
-        leader = self.of_group(group)
-        before = partitions_for_group(group, self.partitions)[:-1] if self.partitions else []
-        return [index for index in reversed(before) if self.of(index) != leader]
+    def layout(self) -> Layout | None:
+        """None while this node has not heard of the topic."""
+        topic = self._catalog.topics.get(self._topic)
+        if topic is None:
+            return None
+        return Layout(topic.mod_revision, topic.partitions, topic.taking_count)

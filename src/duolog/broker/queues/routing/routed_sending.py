@@ -1,23 +1,23 @@
 """Sends to a queue that several nodes lead.
 
 A message of a standard queue goes to a partition that is led here, if there is one, and to
-any leader otherwise. One of a FIFO queue goes by its group; while some of the group may still
-be where it went before the queue had so many partitions, those are asked first.
+any leader otherwise. One of a FIFO queue goes by its group, after the partitions were asked in
+which some of the group may still be: see `Layout`.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 from duolog.broker.queues.queue import Queue
-from duolog.broker.queues.routing.leaders import Leaders
-from duolog.broker.queues.routing.links import QueueLink
+from duolog.broker.queues.routing.leaders import Layout, Leaders
+from duolog.broker.queues.routing.links import ANY_LAYOUT, QueueLink
 from duolog.broker.queues.routing.scattering import (
     Patience,
     asked,
-    may_repeat,
     nobody_leads,
-    scatter,
+    repeatable,
+    scatter_once,
 )
 from duolog.broker.queues.sending import Sent
 from duolog.core.queues.message import Outgoing, group_of
@@ -26,9 +26,9 @@ from duolog.records.record import Record
 
 T = TypeVar("T")
 
-Offer = Callable[[QueueLink, Sequence[Any], int | None], Coroutine[Any, Any, Sequence[Any]]]
-"""To a node; the last is a partition of its, if that takes only what it knows already. Falsy
-where it does not."""
+Offer = Callable[[QueueLink, Sequence[Any], int, int | None], Coroutine[Any, Any, Sequence[Any]]]
+"""To a node, by a layout; the last is a partition of its, if that takes only what it knows
+already. Falsy where it does not."""
 
 
 class RoutedSending:
@@ -42,7 +42,7 @@ class RoutedSending:
         return await self._offered(
             messages,
             lambda message: (message.group_id or "").encode(),
-            lambda link, some, known_in: link.send(some, known_in=known_in),
+            lambda link, some, layout, known_in: link.send(some, layout=layout, known_in=known_in),
         )
 
     async def accept(self, records: Sequence[Record]) -> None:
@@ -50,7 +50,9 @@ class RoutedSending:
         results = await self._offered(
             records,
             lambda record: group_of(record, fifo=True) or b"",
-            lambda link, some, known_in: link.accept(some, known_in=known_in),
+            lambda link, some, layout, known_in: link.accept(
+                some, layout=layout, known_in=known_in
+            ),
         )
         for result in results:
             if isinstance(result, Refusal):
@@ -61,49 +63,66 @@ class RoutedSending:
     ) -> list[Any]:
         if not self._local.config.fifo:
             return await self._offered_anywhere(items, offer)
+        results: list[Any] = [nobody_leads()] * len(items)
+        pending = list(range(len(items)))
+        patience = Patience()
+        while True:
+            layout = self._leaders.layout()
+            if layout is not None:
+                some = [items[place] for place in pending]
+                answers = await self._offered_in(layout, some, group_of, offer)
+                for place, answer in zip(pending, answers, strict=True):
+                    results[place] = answer
+            pending = repeatable(results, pending, idempotent=True)
+            if not pending or not await patience.is_left():
+                return results
+
+    async def _offered_in(
+        self, layout: Layout, items: Sequence[T], group_of: Callable[[T], bytes], offer: Offer
+    ) -> list[Any]:
+        """Where each follows its group, or is a repetition, and else at its group's home."""
         results: list[Any] = [None] * len(items)
-        await self._join_groups(items, group_of, offer, results)
-        places = [place for place, result in enumerate(results) if not result]
-        sent = await scatter(
-            [items[place] for place in places],
-            lambda item: self._leaders.of_group(group_of(item)),
-            lambda node, some: offer(self._link(node), some, None),
-            idempotent=True,
-        )
-        for place, result in zip(places, sent, strict=True):
-            results[place] = result
+        anywhere = self._local.config.deduplication_scope == "queue"
+        elsewhere: dict[int, list[int]] = {}
+        at_home: dict[int, list[int]] = {}
+        for place, item in enumerate(items):
+            group = group_of(item)
+            at_home.setdefault(layout.home_of(group), []).append(place)
+            for index in layout.elsewhere(group, anywhere=anywhere):
+                elsewhere.setdefault(index, []).append(place)
+        for index, places in elsewhere.items():
+            ask = partial(self._offer_known, offer, layout, index)
+            await self._ask(items, results, {index: places}, ask)
+        await self._ask(items, results, at_home, partial(self._offer_home, offer, layout))
         return results
 
-    async def _join_groups(
+    async def _ask(
         self,
         items: Sequence[T],
-        group_of: Callable[[T], bytes],
-        offer: Offer,
         results: list[Any],
+        by_partition: Mapping[int, Sequence[int]],
+        ask: Callable[[int, Sequence[Any]], Awaitable[Sequence[Any]]],
     ) -> None:
-        """Send what follows its group, or is a repetition, to where the group was before."""
-        by_partition: dict[int, list[int]] = {}
-        for place, item in enumerate(items):
-            for index in self._leaders.earlier(group_of(item)):
-                by_partition.setdefault(index, []).append(place)
-        for index, places in by_partition.items():
-            left = [place for place in places if not results[place]]
-            answers = await scatter(
-                [items[place] for place in left],
-                partial(self._leader_of, index),
-                partial(self._offer_known, offer, index),
-                idempotent=True,
-            )
-            for place, answer in zip(left, answers, strict=True):
-                results[place] = answer
+        """Those that nobody has answered for, in their order."""
+        index_of = {place: index for index, places in by_partition.items() for place in places}
+        left = [place for place in sorted(index_of) if not results[place]]
+        answers = await scatter_once(
+            left,
+            lambda place: self._leaders.of(index_of[place]),
+            lambda node, places: ask(node, [items[place] for place in places]),
+        )
+        for place, answer in zip(left, answers, strict=True):
+            results[place] = answer
 
     async def _offer_known(
-        self, offer: Offer, index: int, node: int, some: Sequence[Any]
+        self, offer: Offer, layout: Layout, index: int, node: int, some: Sequence[Any]
     ) -> Sequence[Any]:
-        return await offer(self._link(node), some, index)
+        return await offer(self._link(node), some, layout.revision, index)
 
-    def _leader_of(self, index: int, item: object) -> int | None:
-        return self._leaders.of(index)
+    async def _offer_home(
+        self, offer: Offer, layout: Layout, node: int, some: Sequence[Any]
+    ) -> Sequence[Any]:
+        return await offer(self._link(node), some, layout.revision, None)
 
     async def _offered_anywhere(self, items: Sequence[T], offer: Offer) -> list[Any]:
         """All to one node, and what it does not take to another one."""
@@ -115,25 +134,20 @@ class RoutedSending:
             node = self._next_node(is_first)
             if node is not None:
                 answers = await asked(
-                    lambda node, some: offer(self._link(node), some, None),
+                    lambda node, some: offer(self._link(node), some, ANY_LAYOUT, None),
                     node,
                     [items[place] for place in pending],
                 )
                 for place, answer in zip(pending, answers, strict=True):
                     results[place] = answer
-            pending = [
-                place
-                for place in pending
-                if isinstance(results[place], Refusal)
-                and may_repeat(results[place], idempotent=False)
-            ]
+            pending = repeatable(results, pending, idempotent=False)
             is_first = False
             if not pending or not await patience.is_left():
                 return results
 
     def _next_node(self, is_first: bool) -> int | None:
-        if is_first and self._local.partitions:
+        if is_first and self._local.state.taking:
             return self._leaders.here
-        nodes = self._leaders.nodes()
+        nodes = self._leaders.takers()
         self._turn += 1
         return nodes[self._turn % len(nodes)] if nodes else None

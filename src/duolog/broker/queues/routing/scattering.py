@@ -57,30 +57,43 @@ async def scatter(
     idempotent: bool,
 ) -> list[R | Refusal]:
     """A result for each item, from whoever leads its partition."""
-    results: dict[int, R | Refusal] = {}
+    results: list[R | Refusal] = [nobody_leads()] * len(items)
     pending = list(range(len(items)))
     patience = Patience()
     while True:
-        by_node: dict[int, list[int]] = {}
-        for place in pending:
-            node = node_of(items[place])
-            if node is None:
-                results[place] = nobody_leads()
-            else:
-                by_node.setdefault(node, []).append(place)
-        answering = (
-            asked(ask, node, [items[place] for place in places]) for node, places in by_node.items()
-        )
-        for places, answers in zip(by_node.values(), await asyncio.gather(*answering), strict=True):
-            results.update(zip(places, answers, strict=True))
-        pending = [
-            place
-            for place in pending
-            if isinstance(found := results[place], Refusal)
-            and may_repeat(found, idempotent=idempotent)
-        ]
+        answers = await scatter_once([items[place] for place in pending], node_of, ask)
+        for place, answer in zip(pending, answers, strict=True):
+            results[place] = answer
+        pending = repeatable(results, pending, idempotent=idempotent)
         if not pending or not await patience.is_left():
-            return [results[place] for place in range(len(items))]
+            return results
+
+
+async def scatter_once(
+    items: Sequence[T], node_of: Callable[[T], int | None], ask: Ask[T, R]
+) -> list[R | Refusal]:
+    results: list[R | Refusal] = [nobody_leads()] * len(items)
+    by_node: dict[int, list[int]] = {}
+    for place, item in enumerate(items):
+        node = node_of(item)
+        if node is not None:
+            by_node.setdefault(node, []).append(place)
+    answering = (
+        asked(ask, node, [items[place] for place in places]) for node, places in by_node.items()
+    )
+    for places, answers in zip(by_node.values(), await asyncio.gather(*answering), strict=True):
+        for place, answer in zip(places, answers, strict=True):
+            results[place] = answer
+    return results
+
+
+def repeatable(results: Sequence[object], places: Sequence[int], *, idempotent: bool) -> list[int]:
+    """Those of the places whose results may be better the next time."""
+    return [
+        place
+        for place in places
+        if isinstance(found := results[place], Refusal) and may_repeat(found, idempotent=idempotent)
+    ]
 
 
 async def asked(ask: Ask[T, R], node: int, items: Sequence[T]) -> Sequence[R | Refusal]:

@@ -9,7 +9,7 @@ from duolog.broker.queues.peeking import Page, Peeked
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.receiving import Received
-from duolog.broker.queues.routing.links import Answer, Results, Settled
+from duolog.broker.queues.routing.links import ANY_LAYOUT, Answer, Results, Settled
 from duolog.broker.queues.routing.requests import Level
 from duolog.core.queues.message import Outgoing
 from duolog.model.errors import Refusal
@@ -38,7 +38,10 @@ class ServedQueue:
         self._queue = queue
         self._duties = duties
 
-    async def send(self, messages: Sequence[Outgoing], *, known_in: int | None = None) -> Results:
+    async def send(
+        self, messages: Sequence[Outgoing], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+    ) -> Results:
+        self._check(layout)
         wanted = [True] * len(messages)
         if known_in is not None:
             (partition,) = self._served([known_in])
@@ -53,8 +56,9 @@ class ServedQueue:
         return [next(taken) if is_wanted else None for is_wanted in wanted]
 
     async def accept(
-        self, records: Sequence[Record], *, known_in: int | None = None
+        self, records: Sequence[Record], *, layout: int = ANY_LAYOUT, known_in: int | None = None
     ) -> list[bool | Refusal]:
+        self._check(layout)
         wanted = [True] * len(records)
         if known_in is not None:
             (partition,) = self._served([known_in])
@@ -135,6 +139,11 @@ class ServedQueue:
     async def find(self, partitions: Sequence[int], message_id: str) -> list[Peeked | None]:
         now_ms = self._queue.state.clock.now_ms()
         return [peeking.find(each, message_id, now_ms) for each in self._served(partitions)]
+
+    def _check(self, layout: int) -> None:
+        """One of the two nodes has not heard of the latest layout; then it is asked again."""
+        if layout not in (ANY_LAYOUT, self._queue.state.layout):
+            raise not_led()
 
     def _served(self, partitions: Sequence[int]) -> list[QueuePartition]:
         """NotLeader unless all of them are served here."""

@@ -1,0 +1,55 @@
+"""Gives partitions the replicas for which there were not enough brokers when they began. Pure.
+
+A topic that is made without a number of replicas gets the default, as far as there are brokers:
+the first node of a cluster makes the topic of the groups' offsets alone, and nobody would ever
+ask for more copies of it.
+"""
+
+from collections import Counter
+
+from duolog.core.controller.changes import Decision
+from duolog.core.controller.draining import reassigned, replacement, replica_counts
+from duolog.core.controller.events import Event
+from duolog.core.controller.image import ClusterImage, Group
+from duolog.core.controller.moves import is_led, is_moving
+
+MOVING_MAX = 20
+"""Groups on their way at once. Each is paced, but a new broker should not follow all at once."""
+
+
+def completed_replicas(image: ClusterImage, now_ms: int) -> list[Decision]:
+    if all(topic.factor is None for topic in image.topics.values()):
+        return []
+    groups = image.groups
+    room = MOVING_MAX - sum(is_moving(group) for group in groups)
+    held = replica_counts(groups)
+    found: list[Decision] = []
+    for group in groups:
+        if len(found) >= room:
+            break
+        if is_led(group) and not is_moving(group):
+            decision = _completed(group, image, held, now_ms)
+            if decision is not None:
+                found.append(decision)
+    return found
+
+
+def _completed(
+    group: Group, image: ClusterImage, held: Counter[int], now_ms: int
+) -> Decision | None:
+    wanted = group[0].topic.factor or 0
+    target = list(group[0].state.replicas)
+    while len(target) < wanted:
+        chosen = replacement(image, target, None, held)
+        if chosen is None:
+            break
+        target.append(chosen.id)
+        held[chosen.id] += 1
+    added = target[len(group[0].state.replicas) :]
+    if not added:
+        return None
+    text = (
+        f"It was made when there were fewer brokers; of {wanted} replicas that are wanted,"
+        f" {len(target)} can be had now: also on {', '.join(map(str, added))}."
+    )
+    return reassigned(group, target, Event(now_ms, "reassignment begun", group[0].text, text))
