@@ -44,7 +44,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports have the methods, but not the class.
         self._transport = cast(asyncio.Transport, transport)
-        self._reader = RequestReader(self._pool.limits, _peer_of(transport))
+        self._reader = RequestReader(self._pool.limits, _peer_of(transport), self._pool.patterns)
         if self._pool.closing or not self._pool.has_room():
             self._turn_away()
             return
