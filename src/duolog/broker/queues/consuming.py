@@ -11,7 +11,7 @@ from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receiving import Receive, Received, ReceivesTogether
 from duolog.core.queues.changes import Deleted, Trimmed, VisibilityChanged
-from duolog.core.queues.message import from_record
+from duolog.core.queues.message import from_plain, from_record
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import OverLimit
 from duolog.records.builder import encoded_size
@@ -264,7 +264,8 @@ class Consuming:
         return found
 
     def _received(self, partition: QueuePartition, record: Record, now_ms: int) -> Received:
-        offset, data = record.offset, partition.data
+        key, value, headers, timestamp, offset = record
+        data = partition.data
         assert offset is not None
         held = partition.delivery.held(offset)
         if held is None:
@@ -273,7 +274,10 @@ class Consuming:
         else:
             count, received_ms = held.receive_count, held.received_ms
             first_received_ms = held.first_received_ms
-        message = from_record(record)
+        if offset >= partition.own_offset and key is None and value and not headers:
+            message = from_plain(value, timestamp)
+        else:
+            message = from_record(record)
         queue = self._queue
         return Received(
             message.origin or partition.ids.of(offset),
