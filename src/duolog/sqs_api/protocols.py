@@ -23,6 +23,10 @@ class WireProtocol(Protocol):
 
     def decode(self, action: Action, content: Any, path: str) -> Shape: ...
 
+    def is_unescaped(self, content: Any) -> bool:
+        """Whether all text of the content is certainly without control characters."""
+        ...
+
     def success(self, action: Action, result: Shape | None, request_id: str) -> Response: ...
 
     def failure(self, fault: Fault, request_id: str) -> Response: ...
@@ -38,6 +42,10 @@ class JsonProtocol:
 
     def decode(self, action: Action, content: bytes, path: str) -> Shape:
         return json_protocol.decode(action, content)
+
+    def is_unescaped(self, content: bytes) -> bool:
+        # JSON allows control characters only as escapes.
+        return content.find(b"\\") < 0
 
     def success(self, action: Action, result: Shape | None, request_id: str) -> Response:
         headers = HeaderLines(_JSON_LINES % request_id.encode())
@@ -66,6 +74,9 @@ class QueryProtocol:
     def decode(self, action: Action, content: query_protocol.Form, path: str) -> Shape:
         # Older clients send a request to the queue's own address, and name it no further.
         return query_protocol.decode(action, content, queue_url=None if path == "/" else path)
+
+    def is_unescaped(self, content: query_protocol.Form) -> bool:
+        return False
 
     def success(self, action: Action, result: Shape | None, request_id: str) -> Response:
         headers = ((_REQUEST_ID, request_id.encode()), _XML_TYPE)

@@ -161,7 +161,8 @@ def _held(partition: QueuePartition, receipt: Receipt) -> Held | None:
     A message that a later leader wrote is another one, though it may have the offset of one
     that was lost.
     """
-    if partition.data.log.epoch_at(receipt.offset) > receipt.epoch:
+    data = partition.data
+    if receipt.epoch < data.leader_epoch and data.log.epoch_at(receipt.offset) > receipt.epoch:
         return None
     return partition.delivery.held(receipt.offset)
 

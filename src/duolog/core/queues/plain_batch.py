@@ -33,6 +33,7 @@ RECORDS_MAX = len(_DELTAS)
 _SHORT_DELTAS = 64
 """So many of them take one byte; the others two."""
 
+_NO_HEADER = bytes(HEADER_BYTES)
 _BEFORE_DELTA = b"\0\0"
 """No attributes, and the timestamp of the batch."""
 _NO_KEY = encode_varint(-1)
@@ -41,12 +42,11 @@ _NO_HEADERS = b"\0"
 
 def build_plain_batch(values: Sequence[bytes], timestamp: int) -> bytearray:
     """A sealed batch of up to RECORDS_MAX records that have these values."""
-    parts: list[bytes] = []
+    parts = [_NO_HEADER]
     for delta, value in zip(_DELTAS, values, strict=False):
         before, behind = _frame(len(value), len(delta))
         parts += (before, delta, behind, value, _NO_HEADERS)
-    batch = bytearray(HEADER_BYTES)
-    batch += b"".join(parts)
+    batch = bytearray().join(parts)
     count = len(values)
     assert 0 < count <= RECORDS_MAX
     HEADER.pack_into(
