@@ -53,17 +53,25 @@ class SqsDoor:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __call__(self, request: Request) -> Deferred:
+        started_ns = self._now_ns()
         protocol = protocol_of(request)
-        answer = Answer(protocol, self._request_ids.next(), self._stats[NO_ACTION], self._now_ns)
+        request_id = self._request_ids.next()
         try:
             sender_id = self._authentication.sender_of(request)
             action, content = protocol.open(request)
-            answer.is_for(action, self._stats[action.name])
+        except Refusal as refusal:
+            stats = self._stats[NO_ACTION]
+            answer = Answer(protocol, None, stats, request_id, started_ns, self._now_ns)
+            answer.done(refusal)
+            return answer
+        name = action.name
+        answer = Answer(protocol, action, self._stats[name], request_id, started_ns, self._now_ns)
+        try:
             asked = protocol.decode(action, content, request.path)
             context = self._context(request, sender_id, protocol.is_unescaped(content))
-            call_back = CALLING_BACK.get(action.name)
+            call_back = CALLING_BACK.get(name)
             if call_back is None:
-                self._begin(answer.after(WAITING[action.name], context, asked))
+                self._begin(answer.after(WAITING[name], context, asked))
                 return answer
             abandon = call_back(context, asked, answer.done)
             if answer.response is None:

@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from duolog.model.queue_errors import InvalidAction, MissingAction
-from duolog.ports.http import HeaderLines, Request, Response
+from duolog.ports.http import Request, Response
 from duolog.wire.sqs import json_protocol, query_protocol
 from duolog.wire.sqs.apis import ACTIONS, TARGETS, Action
 from duolog.wire.sqs.errors import Fault
@@ -12,7 +12,8 @@ from duolog.wire.sqs.messages import Shape
 _REQUEST_ID = b"x-amzn-RequestId"
 _JSON_TYPE = (b"Content-Type", json_protocol.CONTENT_TYPE)
 _XML_TYPE = (b"Content-Type", query_protocol.CONTENT_TYPE)
-_JSON_LINES = b"%b: %%b\r\n%b: %b\r\n" % (_REQUEST_ID, *_JSON_TYPE)
+_BEFORE_ID = b"%b: " % _REQUEST_ID
+_BEHIND_ID = b"\r\n%b: %b\r\n" % _JSON_TYPE
 _JSON_TYPES = (b"application/x-amz-json", b"application/json")
 
 
@@ -48,7 +49,7 @@ class JsonProtocol:
         return content.find(b"\\") < 0
 
     def success(self, action: Action, result: Shape | None, request_id: str) -> Response:
-        headers = HeaderLines(_JSON_LINES % request_id.encode())
+        headers = _BEFORE_ID + request_id.encode() + _BEHIND_ID
         return Response(200, headers, json_protocol.encode(result))
 
     def failure(self, fault: Fault, request_id: str) -> Response:
