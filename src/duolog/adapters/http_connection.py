@@ -44,7 +44,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports have the methods, but not the class.
         self._transport = cast(asyncio.Transport, transport)
-        self._reader = RequestReader(self._pool.limits, _peer_of(transport))
+        self._reader = RequestReader(self._pool.limits, _peer_of(transport), self._pool.patterns)
         if self._pool.closing or not self._pool.has_room():
             self._turn_away()
             return
@@ -69,14 +69,16 @@ class HttpConnection(asyncio.Protocol):
             # One request that came whole, to a connection that has nothing else to do: what
             # most are, and the bookkeeping below is about what they do not do.
             self.deadline = pool.idle_deadline
-            answer = self._answer(*parsed[0])
+            item, keep_alive = parsed[0]
+            answer = self._answer(item, keep_alive)
             if answer is not None:
                 self._transport.write(answer)
                 if self._finished:
                     self._finish()
             else:
                 self.deadline = NEVER
-                self._charge(len(self._waiting_request[0].body))
+                assert isinstance(item, Request)
+                self._charge(len(item.body))
         else:
             self._handle(parsed, phase)
 

@@ -6,6 +6,7 @@ from email.utils import formatdate
 from itertools import islice
 from typing import Literal, Protocol
 
+from duolog.adapters.http_pattern import HeadPatterns
 from duolog.ports.http import Handler
 
 NEVER = float("inf")
@@ -71,6 +72,7 @@ class HttpPool:
         self.bodies_bytes = 0
         self.bodies_bytes_max = limits.bodies_bytes_total_max
         self.closing = False
+        self.patterns = HeadPatterns()
         self.members: dict[Member, None] = {}
         self.emptied = asyncio.Event()
 

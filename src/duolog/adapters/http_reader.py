@@ -5,12 +5,18 @@ httptools finds the structure; the bounds are here.
 
 import httptools
 
+from duolog.adapters.http_pattern import HeadPattern, HeadPatterns
 from duolog.adapters.http_pool import HttpLimits, Phase
 from duolog.adapters.http_response import refusal
 from duolog.ports.http import Request, Response
 
 Parsed = tuple[Request | Response, bool]
 """A request, or a refusal to be sent in its turn; and whether the connection goes on after."""
+
+PATTERNS_TRIED_MAX = 8
+LESSONS_MAX = 64
+"""Patterns that are made for one connection. One that carries all sorts of requests, as that of
+a proxy may, is not worth more."""
 
 _METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")}
 _VERSIONS = ("1.0", "1.1")
@@ -25,20 +31,24 @@ class RequestReader:
     """Most requests come whole, and the parser's callbacks do only what those need.
 
     Target, fields and body go into lists as they come. What is unfinished when a piece has
-    been read is looked at then.
+    been read is looked at then. The parser does not even see what looks like an earlier one.
     """
 
     __slots__ = (
         "_body",
         "_fields",
         "_fresh_body",
+        "_has_begun",
         "_headers",
         "_last_target",
+        "_lessons_left",
         "_limits",
         "_parsed",
         "_parser",
+        "_patterns",
         "_peer",
         "_repeats",
+        "_seen",
         "_silent_bytes",
         "_target",
         "continue_owed",
@@ -47,9 +57,16 @@ class RequestReader:
         "phase",
     )
 
-    def __init__(self, limits: HttpLimits, peer: str) -> None:
+    def __init__(self, limits: HttpLimits, peer: str, patterns: HeadPatterns | None = None) -> None:
+        """`patterns`: those that the connections of a server share."""
         self._limits = limits
         self._peer = peer
+        self._patterns = patterns or HeadPatterns()
+        self._seen: list[HeadPattern] = []
+        """Of the last requests which came whole; the latest first."""
+        self._lessons_left = LESSONS_MAX
+        self._has_begun = False
+        """Whether the parser is in the middle of a request."""
         self._parsed: list[Parsed] = []
         self._target: list[bytes] = []
         """Not empty from the first bytes of a request to its end."""
@@ -81,6 +98,13 @@ class RequestReader:
         phase = self.phase
         if phase == "deaf":
             return []
+        is_start = not self._has_begun
+        if is_start:
+            for pattern in self._seen:
+                request = pattern.read(data, self._peer)
+                if request is not None and len(request.body) <= self._limits.body_bytes_max:
+                    self._note(pattern)
+                    return [(request, True)]
         parsed: list[Parsed] = []
         self._parsed = parsed
         self._silent_bytes += len(data)
@@ -88,6 +112,9 @@ class RequestReader:
             self._parser.feed_data(data)
         except _STOPS as problem:
             self._stopped(data, problem)
+        else:
+            if is_start and len(parsed) == 1 and not self._has_begun and self._lessons_left:
+                self._learn(data)
         if self._target:
             self._look_at_unfinished()
         if parsed or self.phase != phase:
@@ -95,6 +122,24 @@ class RequestReader:
         elif self._silent_bytes > self._limits.head_bytes_max:
             parsed += self.refuse(431, "The headers of the request are too long.")
         return parsed
+
+    def _learn(self, data: bytes) -> None:
+        """From a request that came whole."""
+        request, keep_alive = self._parsed[0]
+        if keep_alive and isinstance(request, Request):
+            self._lessons_left -= 1
+            pattern = self._patterns.of(request, data)
+            if pattern is not None:
+                self._note(pattern)
+
+    def _note(self, pattern: HeadPattern) -> None:
+        """What comes next probably looks like this one."""
+        seen = self._seen
+        if not seen or pattern is not seen[0]:
+            if pattern in seen:
+                seen.remove(pattern)
+            seen.insert(0, pattern)
+            del seen[PATTERNS_TRIED_MAX:]
 
     def close(self) -> None:
         """Nothing is fed any more. Reader and parser refer to each other, and the garbage
@@ -157,6 +202,9 @@ class RequestReader:
 
     # Called by the parser.
 
+    def on_message_begin(self) -> None:
+        self._has_begun = True
+
     def on_header(self, name: bytes, value: bytes) -> None:
         fields = self._fields
         name = name.lower()
@@ -215,6 +263,7 @@ class RequestReader:
         if self._fields:
             self._fields = {}
         self._repeats = 0
+        self._has_begun = False
         self.continue_owed = False
         self.phase = "idle" if keep_alive else "deaf"
 

@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from duolog.ports.http import HeaderLines, Response, header_lines
+from duolog.ports.http import Response, header_lines
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -24,7 +24,7 @@ def encode(
 ) -> bytes:
     """`is_head`: the answer tells the length of the body and goes without it."""
     status, headers, body = response.status, response.headers, response.body
-    lines: bytes = headers if isinstance(headers, HeaderLines) else header_lines(headers)
+    lines: bytes = headers if isinstance(headers, bytes) else header_lines(headers)
     if not keep_alive:
         lines += b"Connection: close\r\n"
     if status in _BODILESS:

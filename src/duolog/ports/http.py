@@ -4,13 +4,15 @@ adapters/http.py carries the former, adapters/http_client.py the latter.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Protocol
 
+import msgspec
 
-@dataclass(slots=True)
-class Request:
+
+class Request(msgspec.Struct):
+    """A Struct, as Response is: it is made in a third of the time that a class of our own takes."""
+
     method: str
     path: str
     """As sent, still percent-encoded: signatures are made over these very characters."""
@@ -23,23 +25,20 @@ class Request:
     """host:port of the other side."""
 
 
-class HeaderLines(bytes):
-    """Headers as they are sent, each ended by a line break: made once, for many answers."""
-
-
-def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> HeaderLines:
+def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """Headers as they are sent, each ended by a line break."""
     lines = b"\r\n".join((*map(b": ".join, headers), b""))
     # A line break that came in with a value would let a client write headers, or an answer.
     count = len(headers)
     assert lines.count(b"\n") == lines.count(b"\r") == count, "a header holds a line break"
-    return HeaderLines(lines)
+    return lines
 
 
-@dataclass(slots=True)
-class Response:
+class Response(msgspec.Struct):
     status: int
-    headers: Sequence[tuple[bytes, bytes]] | HeaderLines
-    """Without Content-Length, Connection and Date, which the server adds."""
+    headers: Sequence[tuple[bytes, bytes]] | bytes
+    """Without Content-Length, Connection and Date, which the server adds. Bytes are such lines
+    as `header_lines` makes."""
     body: bytes
 
 

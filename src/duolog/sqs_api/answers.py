@@ -29,19 +29,21 @@ class Answer(Deferred):
     def __init__(
         self,
         protocol: WireProtocol,
-        request_id: str,
+        action: Action | None,
         stats: OperationStats,
+        request_id: str,
+        started_ns: int,
         now_ns: Callable[[], int],
     ) -> None:
-        """`stats` counts it until it is known what is asked for."""
+        """Without an action when it is not known what is asked for."""
         # By name: `super` takes as long again as all of this.
         Deferred.__init__(self)
         self._protocol = protocol
-        self._request_id = request_id
+        self._action = action
         self._stats = stats
+        self._request_id = request_id
+        self.started_ns = started_ns
         self._now_ns = now_ns
-        self.started_ns = now_ns()
-        self._action: Action | None = None
         self._pending: dict[Answer, None] | None = None
 
     def wait_in(self, pending: "dict[Answer, None]") -> None:
@@ -66,10 +68,6 @@ class Answer(Deferred):
         self._is_abandoned = True
         if on_abandoned is not None:
             on_abandoned()
-
-    def is_for(self, action: Action, stats: OperationStats) -> None:
-        self._action = action
-        self._stats = stats
 
     def done(self, result: Shape | Refusal | None) -> None:
         """Answer now; an action without a result has None."""

@@ -51,21 +51,29 @@ class SqsDoor:
         self._request_ids = RequestIds(first_request_id)
         self._stats = {name: metrics.request(PROTOCOL, name) for name in (*ACTIONS, NO_ACTION)}
         self._overdue = Overdue(clock.monotonic_ns)
-        self._contexts: dict[tuple[bytes, str], Context] = {}
+        self._contexts: dict[tuple[bytes, str, bool], Context] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __call__(self, request: Request) -> Deferred:
+        started_ns = self._now_ns()
         protocol = protocol_of(request)
-        answer = Answer(protocol, self._request_ids.next(), self._stats[NO_ACTION], self._now_ns)
+        request_id = self._request_ids.next()
         try:
             sender_id = self._authentication.sender_of(request)
             action, content = protocol.open(request)
-            answer.is_for(action, self._stats[action.name])
+        except Refusal as refusal:
+            stats = self._stats[NO_ACTION]
+            answer = Answer(protocol, None, stats, request_id, started_ns, self._now_ns)
+            answer.done(refusal)
+            return answer
+        name = action.name
+        answer = Answer(protocol, action, self._stats[name], request_id, started_ns, self._now_ns)
+        try:
             asked = protocol.decode(action, content, request.path)
-            context = self._context(request.headers.get(b"host", b"localhost"), sender_id)
-            call_back = CALLING_BACK.get(action.name)
+            context = self._context(request, sender_id, protocol.is_unescaped(content))
+            call_back = CALLING_BACK.get(name)
             if call_back is None:
-                self._begin(answer.after(WAITING[action.name], context, asked))
+                self._begin(answer.after(WAITING[name], context, asked))
                 self._overdue.watch(answer)
                 return answer
             abandon = call_back(context, asked, answer.done)
@@ -76,14 +84,21 @@ class SqsDoor:
             answer.done(refusal)
         return answer
 
-    def _context(self, host: bytes, sender_id: str) -> Context:
+    def _context(self, request: Request, sender_id: str, is_unescaped: bool) -> Context:
         """Most requests come by the same name, from the same sender."""
-        context = self._contexts.get((host, sender_id))
+        host = request.headers.get(b"host", b"localhost")
+        context = self._contexts.get((host, sender_id, is_unescaped))
         if context is None:
             if len(self._contexts) >= CONTEXTS_MAX:
                 self._contexts.clear()
-            context = self._contexts[host, sender_id] = Context(
-                self._queues, self._urls, self._arns, self._account_id, host, sender_id
+            context = self._contexts[host, sender_id, is_unescaped] = Context(
+                self._queues,
+                self._urls,
+                self._arns,
+                self._account_id,
+                host,
+                sender_id,
+                is_unescaped,
             )
         return context
 

@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from duolog.model.queue_errors import InvalidAction, MissingAction
-from duolog.ports.http import HeaderLines, Request, Response
+from duolog.ports.http import Request, Response
 from duolog.wire.sqs import json_protocol, query_protocol
 from duolog.wire.sqs.apis import ACTIONS, TARGETS, Action
 from duolog.wire.sqs.errors import Fault
@@ -12,7 +12,8 @@ from duolog.wire.sqs.messages import Shape
 _REQUEST_ID = b"x-amzn-RequestId"
 _JSON_TYPE = (b"Content-Type", json_protocol.CONTENT_TYPE)
 _XML_TYPE = (b"Content-Type", query_protocol.CONTENT_TYPE)
-_JSON_LINES = b"%b: %%b\r\n%b: %b\r\n" % (_REQUEST_ID, *_JSON_TYPE)
+_BEFORE_ID = b"%b: " % _REQUEST_ID
+_BEHIND_ID = b"\r\n%b: %b\r\n" % _JSON_TYPE
 _JSON_TYPES = (b"application/x-amz-json", b"application/json")
 
 
@@ -22,6 +23,10 @@ class WireProtocol(Protocol):
         ...
 
     def decode(self, action: Action, content: Any, path: str) -> Shape: ...
+
+    def is_unescaped(self, content: Any) -> bool:
+        """Whether all text of the content is certainly without control characters."""
+        ...
 
     def success(self, action: Action, result: Shape | None, request_id: str) -> Response: ...
 
@@ -39,8 +44,12 @@ class JsonProtocol:
     def decode(self, action: Action, content: bytes, path: str) -> Shape:
         return json_protocol.decode(action, content)
 
+    def is_unescaped(self, content: bytes) -> bool:
+        # JSON allows control characters only as escapes.
+        return content.find(b"\\") < 0
+
     def success(self, action: Action, result: Shape | None, request_id: str) -> Response:
-        headers = HeaderLines(_JSON_LINES % request_id.encode())
+        headers = _BEFORE_ID + request_id.encode() + _BEHIND_ID
         return Response(200, headers, json_protocol.encode(result))
 
     def failure(self, fault: Fault, request_id: str) -> Response:
@@ -66,6 +75,9 @@ class QueryProtocol:
     def decode(self, action: Action, content: query_protocol.Form, path: str) -> Shape:
         # Older clients send a request to the queue's own address, and name it no further.
         return query_protocol.decode(action, content, queue_url=None if path == "/" else path)
+
+    def is_unescaped(self, content: query_protocol.Form) -> bool:
+        return False
 
     def success(self, action: Action, result: Shape | None, request_id: str) -> Response:
         headers = ((_REQUEST_ID, request_id.encode()), _XML_TYPE)

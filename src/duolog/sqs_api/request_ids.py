@@ -4,14 +4,16 @@ import uuid
 from itertools import count
 
 _COUNTER_CHARS = 12
+_FIRST = 10 ** (_COUNTER_CHARS - 1)
+"""From here on numbers have as many digits as there are characters."""
 
 
 class RequestIds:
     def __init__(self, first: uuid.UUID) -> None:
         """`first` sets these ids apart from those of other nodes and of other starts."""
         self._prefix = str(first)[:-_COUNTER_CHARS]
-        self._next = count(1).__next__
+        self._next = count(_FIRST).__next__
 
     def next(self) -> str:
         """Shaped as a UUID. Counted, because a random one costs as much as a small request."""
-        return f"{self._prefix}{self._next():012x}"
+        return f"{self._prefix}{self._next()}"

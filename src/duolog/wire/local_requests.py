@@ -23,16 +23,12 @@ def why_not_local(peer: str, headers: Mapping[bytes, bytes]) -> str | None:
     """
     if not peer.startswith(_LOOPBACK_PEERS):
         return "only its own machine"
-    if _is_of_a_page(headers):
+    # What somebody types into the browser's address bar is not of a page.
+    if b"origin" in headers or headers.get(b"sec-fetch-site", b"none") != b"none":
         return "no pages of the web"
     if not _is_local(headers.get(b"host", b"localhost")):
         return "only requests for localhost or a loopback address"
     return None
-
-
-def _is_of_a_page(headers: Mapping[bytes, bytes]) -> bool:
-    """What somebody types into the browser's address bar is not of a page."""
-    return b"origin" in headers or headers.get(b"sec-fetch-site", b"none") != b"none"
 
 
 @lru_cache(HOSTS_REMEMBERED_MAX)

@@ -1,8 +1,7 @@
 """Who may ask: this machine without credentials, and with them whoever has one."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.unit.sqs_api.workbench import REGION, Refused, Workbench, json_request, query_request
 
 from duolog.ports.http import Request

@@ -3,13 +3,13 @@
 import asyncio
 import gc
 import json
-from dataclasses import replace
 from typing import Any
 
 import botocore.session
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.unit.sqs_api.workbench import (
     ACCOUNT,
     HOST,

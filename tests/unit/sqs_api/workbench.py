@@ -14,7 +14,7 @@ from tests.fakes.group_shell import SetClock
 from tests.fakes.queues import FakeQueues
 
 from duolog.observe.metrics import Metrics
-from duolog.ports.http import Deferred, HeaderLines, Request, Response
+from duolog.ports.http import Deferred, Request, Response
 from duolog.sqs_api.door import SqsDoor
 from duolog.wire.sqs.apis import ACTIONS
 from duolog.wire.sqs.messages import Shape
@@ -148,7 +148,7 @@ def _flatten_one(layout: Layout | None, value: Any, name: str, form: dict[str, s
 
 
 def headers_of(response: Response) -> dict[bytes, bytes]:
-    if isinstance(response.headers, HeaderLines):
+    if isinstance(response.headers, bytes):
         lines = response.headers.split(b"\r\n")[:-1]
         return dict(line.split(b": ", 1) for line in lines)
     return dict(response.headers)

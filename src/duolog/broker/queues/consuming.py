@@ -9,9 +9,9 @@ from duolog.broker.queues.commits import Commits
 from duolog.broker.queues.identities import sequence_number
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
-from duolog.broker.queues.receiving import Receive, Received
+from duolog.broker.queues.receiving import Receive, Received, ReceivesTogether
 from duolog.core.queues.changes import Deleted, Trimmed, VisibilityChanged
-from duolog.core.queues.message import from_record
+from duolog.core.queues.message import from_plain, from_record
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import OverLimit
 from duolog.records.builder import encoded_size
@@ -20,11 +20,15 @@ from duolog.records.record import Record
 PARKED_MAX = 100_000
 """Long polls that wait at one queue; past it the next is answered at once, with nothing."""
 
+Gathered = tuple[Receive, int]
+"""A receive of this turn, and for how many milliseconds it may wait."""
+
 
 class Consuming:
     def __init__(self, queue: QueueState) -> None:
         self._queue = queue
         self._parked: OrderedDict[Receive, None] = OrderedDict()
+        self._gathered: list[Gathered] = []
         self._turn = 0
         """Which partition the next receive looks at first."""
         self._on_handed_out = self._handed_out
@@ -49,14 +53,68 @@ class Consuming:
             count, visibility_ms, attempt.encode() if attempt else b"", done, self._on_handed_out
         )
         receive.bytes_left = bytes_max
-        if self._queue.is_writable and not self._queue.is_gone:
-            self._begin(receive, wait_ms)
-        else:
-            self._queue.journaled(partial(self._begin, receive, wait_ms), receive.answer)
+        if not self._gathered:
+            self._queue.turn.gather(self)
+        self._gathered.append((receive, wait_ms))
         return receive
+
+    def flush(self) -> None:
+        """Serve the receives of this turn: those that are alike with one change."""
+        gathered, self._gathered = self._gathered, []
+        if not self._queue.is_writable or self._queue.is_gone:
+            for receive, wait_ms in gathered:
+                self._queue.journaled(partial(self._begin, receive, wait_ms), receive.answer)
+            return
+        if len(gathered) > 1:
+            gathered = self._serve_alike(gathered)
+        for receive, wait_ms in gathered:
+            self._begin(receive, wait_ms)
+
+    def _serve_alike(self, gathered: list[Gathered]) -> list[Gathered]:
+        """Returns those that are left, each of which is to be looked at by itself.
+
+        Where messages have groups that is all of them: what one gets depends on what others have.
+        """
+        partitions = self._queue.partitions
+        if len(partitions) != 1 or partitions[0].delivery.has_groups:
+            return gathered
+        partition = partitions[0]
+        visibility_ms = gathered[0][0].visibility_ms
+        alike = [
+            each for each in gathered if each[0].visibility_ms == visibility_ms and each[0].is_usual
+        ]
+        wanted = sum(receive.count for receive, _ in alike)
+        now_ms = self._queue.clock.now_ms()
+        try:
+            offsets, records = self._take_out(partition, wanted, now_ms)
+            if not offsets:
+                return gathered
+            end_offset = self._deliver(partition, offsets, now_ms, visibility_ms)
+        except Refusal:
+            # As each of them will find out, and be told.
+            return gathered
+        received = [self._received(partition, record, now_ms) for record in records]
+        served: list[Receive] = []
+        first = 0
+        for receive, _ in alike:
+            if first >= len(offsets):
+                break
+            last = first + receive.count
+            receive.handed_out.append((partition, offsets[first:last]))
+            receive.found = received[first:last]
+            served.append(receive)
+            first = last
+        self._queue.owner.rearm(partition)
+        assert partition.journal is not None
+        partition.journal.partition.wait_committed(end_offset, ReceivesTogether(served))
+        return [each for each in gathered if not each[0].found]
 
     def _begin(self, receive: Receive, wait_ms: int) -> None:
         if receive.is_abandoned:
+            return
+        if not self._queue.partitions:
+            # All of them went elsewhere in this very turn.
+            receive.answer([])
             return
         now_ms = self._queue.clock.now_ms()
         try:
@@ -147,32 +205,48 @@ class Consuming:
         self, receive: Receive, partition: QueuePartition, count: int, now_ms: int
     ) -> int | None:
         """What the journal must reach before the answer; None if nothing was handed out."""
+        offsets, records = self._take_out(partition, count, now_ms)
+        if receive.bytes_left is not None:
+            offsets, records = _within_bytes(receive, receive.bytes_left, offsets, records)
+        if not offsets:
+            return None
+        end_offset = self._deliver(
+            partition, offsets, now_ms, receive.visibility_ms, receive.attempt
+        )
+        receive.handed_out.append((partition, offsets))
+        receive.found += [self._received(partition, record, now_ms) for record in records]
+        self._queue.owner.rearm(partition)
+        return end_offset
+
+    def _take_out(
+        self, partition: QueuePartition, count: int, now_ms: int
+    ) -> tuple[list[int], list[Record]]:
+        """Messages that can be had now, and their records; none if there are none."""
         delivery = partition.delivery
         if delivery.soonest_ms <= now_ms:
             delivery.tick(now_ms)
         take = partition.reader.take
         while offsets := delivery.choose(count, now_ms):
-            records = [take(offset) for offset in offsets]
-            if None in records:
-                offsets = self._give_up_missing(partition, offsets, records)
+            taken = [take(offset) for offset in offsets]
+            records = [record for record in taken if record is not None]
+            if len(records) < len(offsets):
+                offsets = self._give_up_missing(partition, offsets, taken)
             if offsets:
-                break
-        else:
-            return None
-        if receive.bytes_left is not None:
-            offsets, records = _within_bytes(receive, receive.bytes_left, offsets, records)
-            if not offsets:
-                return None
+                return offsets, records
+        return [], []
+
+    def _deliver(
+        self,
+        partition: QueuePartition,
+        offsets: list[int],
+        now_ms: int,
+        visibility_ms: int,
+        attempt: bytes = b"",
+    ) -> int:
         once = self._queue.config.delivery == "at-most-once"
-        end_offset = partition.deliver(
-            offsets, now_ms, now_ms + receive.visibility_ms, attempt=receive.attempt, once=once
+        return partition.deliver(
+            offsets, now_ms, now_ms + visibility_ms, attempt=attempt, once=once
         )
-        receive.handed_out.append((partition, offsets))
-        for record in records:
-            if record is not None:
-                receive.found.append(self._received(partition, record, now_ms))
-        self._queue.owner.rearm(partition)
-        return end_offset
 
     def _give_up_missing(
         self, partition: QueuePartition, offsets: list[int], records: Sequence[Record | None]
@@ -190,7 +264,8 @@ class Consuming:
         return found
 
     def _received(self, partition: QueuePartition, record: Record, now_ms: int) -> Received:
-        offset, data = record.offset, partition.data
+        key, value, headers, timestamp, offset = record
+        data = partition.data
         assert offset is not None
         held = partition.delivery.held(offset)
         if held is None:
@@ -199,7 +274,10 @@ class Consuming:
         else:
             count, received_ms = held.receive_count, held.received_ms
             first_received_ms = held.first_received_ms
-        message = from_record(record)
+        if offset >= partition.own_offset and key is None and value and not headers:
+            message = from_plain(value, timestamp)
+        else:
+            message = from_record(record)
         queue = self._queue
         return Received(
             message.origin or partition.ids.of(offset),
@@ -262,15 +340,14 @@ class Consuming:
 
 
 def _within_bytes(
-    receive: Receive, bytes_left: int, offsets: list[int], records: Sequence[Record | None]
-) -> tuple[list[int], list[Record | None]]:
+    receive: Receive, bytes_left: int, offsets: list[int], records: list[Record]
+) -> tuple[list[int], list[Record]]:
     """Those of the messages that the answer has room for; the first of all it always has."""
-    readable = [record for record in records if record is not None]
-    room = len(readable)
-    for place, record in enumerate(readable):
+    room = len(records)
+    for place, record in enumerate(records):
         bytes_left -= encoded_size(record)
         if bytes_left < 0 and (place or receive.found):
             room = place
             break
     receive.bytes_left = bytes_left
-    return offsets[:room], [*readable[:room]]
+    return offsets[:room], records[:room]

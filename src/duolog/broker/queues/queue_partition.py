@@ -79,6 +79,7 @@ class QueuePartition:
         "is_quiet",
         "journal",
         "loaded_offset",
+        "own_offset",
         "reader",
         "upkeep_ms",
     )
@@ -108,6 +109,8 @@ class QueuePartition:
         """Whether its queue was deleted, or another node leads it."""
         self.loaded_offset = 0
         """Up to where the journal is in the snapshot that was loaded."""
+        self.own_offset = data.log.end_offset
+        """From here on there is only what this queue itself appended."""
         self.is_burying = False
         self.burial_ms = 0
         """Not before then are dead messages moved away: a failure is not repeated at once."""
@@ -190,6 +193,7 @@ class QueuePartition:
         if self.delivery.rules.fifo:
             self.scan(end_offset, is_new=True)
         else:
+            self.own_offset = max(self.own_offset, end_offset)
             self.delivery.enqueue_range(self.delivery.end_offset, end_offset, self._clock.now_ms())
 
     def scan(self, end_offset: int, *, is_new: bool) -> None:
@@ -198,6 +202,7 @@ class QueuePartition:
         New ones are sent now. Of others it is their timestamp that tells, unless it could
         be one that a Kafka producer made up: nothing expires because of that.
         """
+        self.own_offset = max(self.own_offset, end_offset)
         delivery = self.delivery
         rules = delivery.rules
         now_ms = self._clock.now_ms()

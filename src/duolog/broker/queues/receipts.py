@@ -6,9 +6,7 @@ even one after a replay, which counts from the beginning again. It is sealed wit
 own key: nobody can make one for a message that was not received.
 """
 
-import binascii
 import uuid
-from binascii import a2b_base64, b2a_base64
 from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
@@ -18,9 +16,7 @@ from duolog.model.queue_errors import ReceiptHandleIsInvalid
 _BODY = Struct(">HQIIQ")
 _SEAL_BYTES = 8
 _new_tuple = tuple.__new__
-_TO_URL = bytes.maketrans(b"+/", b"-_")
-_FROM_URL = bytes.maketrans(b"-_", b"+/")
-_HANDLE_CHARS = (_BODY.size + _SEAL_BYTES + 2) // 3 * 4
+_HANDLE_BYTES = _BODY.size + _SEAL_BYTES
 
 
 class Receipt(NamedTuple):
@@ -35,31 +31,29 @@ class Receipts:
     """The receipts of one queue."""
 
     def __init__(self, key: bytes, queue_id: uuid.UUID) -> None:
-        self._sealer = blake2b(queue_id.bytes, key=key, digest_size=_SEAL_BYTES)
+        self._new_sealer = blake2b(queue_id.bytes, key=key, digest_size=_SEAL_BYTES).copy
 
     def encode(
         self, partition: int, offset: int, receive_count: int, epoch: int, received_ms: int
     ) -> str:
         body = _BODY.pack(partition, offset, receive_count, epoch, received_ms)
-        return b2a_base64(body + self._seal(body), newline=False).translate(_TO_URL).decode()
+        sealer = self._new_sealer()
+        sealer.update(body)
+        return body.hex() + sealer.hexdigest()
 
     def decode(self, handle: str) -> Receipt:
-        if len(handle) != _HANDLE_CHARS:
+        if len(handle) != 2 * _HANDLE_BYTES:
             raise receipt_invalid()
         try:
-            data = a2b_base64(handle.encode("ascii").translate(_FROM_URL))
-        except (binascii.Error, ValueError):
+            data = bytes.fromhex(handle)
+        except ValueError:
             raise receipt_invalid() from None
-        body = data[: _BODY.size]
+        sealer = self._new_sealer()
+        sealer.update(data[: _BODY.size])
         # Forging one by timing is no threat: whoever can try may also receive the message.
-        if len(data) != _BODY.size + _SEAL_BYTES or data[_BODY.size :] != self._seal(body):
+        if len(data) != _HANDLE_BYTES or data[_BODY.size :] != sealer.digest():
             raise receipt_invalid()
-        return _new_tuple(Receipt, _BODY.unpack(body))
-
-    def _seal(self, body: bytes) -> bytes:
-        sealer = self._sealer.copy()
-        sealer.update(body)
-        return sealer.digest()
+        return _new_tuple(Receipt, _BODY.unpack_from(data))
 
 
 def receipt_invalid() -> ReceiptHandleIsInvalid:

@@ -63,6 +63,11 @@ class Receive:
         self.handed_out: list[tuple[QueuePartition, Sequence[int]]] = []
         self.found: list[Received] = []
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether nothing sets it apart but how many messages it asks for, and for how long."""
+        return not (self.attempt or self.is_abandoned) and self.bytes_left is None
+
     def settle(self, failure: Refusal | None) -> None:
         self._on_settled(self, failure)
 
@@ -83,3 +88,16 @@ class Receive:
         if self.on_abandoned is not None:
             self.on_abandoned(self)
             self.unpark()
+
+
+class ReceivesTogether:
+    """Those that the same change serves. They wait for the journal as one."""
+
+    __slots__ = ("_receives",)
+
+    def __init__(self, receives: Sequence[Receive]) -> None:
+        self._receives = receives
+
+    def settle(self, failure: Refusal | None) -> None:
+        for receive in self._receives:
+            receive.settle(failure)

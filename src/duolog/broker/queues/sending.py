@@ -41,7 +41,7 @@ class Sending:
             done(gone())
             return
         if not self._gathered:
-            self._queue.turn.send(self)
+            self._queue.turn.gather(self)
         self._gathered.append((messages, done))
 
     def flush(self) -> None:

@@ -1,6 +1,7 @@
 """What consumers say of the messages that they hold: done, or hide it for so long."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from duolog.broker.queues.commits import Commits
 from duolog.broker.queues.queue_partition import QueuePartition, not_led
@@ -13,50 +14,66 @@ from duolog.model.queue_errors import InvalidParameterValue, MessageNotInflight
 
 VISIBILITY_MS_MAX = 43_200_000
 
+Done = Callable[[list[Refusal | None] | Refusal], None]
+"""Takes a result for each receipt, or the refusal of all of them."""
+
+Deleting = tuple[Sequence[str], Done]
+"""A request of this turn."""
+
 
 class Settling:
     def __init__(
         self, queue: QueueState, on_settled: Callable[[QueuePartition, int], None]
     ) -> None:
         self._queue = queue
+        self._gathered: list[Deleting] = []
         self._on_settled = on_settled
         """Others may be served now; told the time."""
 
     def delete(
         self,
         handles: Sequence[str],
-        done: Callable[[list[Refusal | None] | Refusal], None],
+        done: Done,
     ) -> None:
         """A result for each handle; answered once all deletions are durable."""
-        if self._queue.is_writable and not self._queue.is_gone:
-            self._delete(handles, done)
-        else:
-            self._queue.journaled(lambda: self._delete(handles, done), done)
+        if not self._gathered:
+            self._queue.turn.gather(self)
+        self._gathered.append((handles, done))
 
-    def _delete(
-        self,
-        handles: Sequence[str],
-        done: Callable[[list[Refusal | None] | Refusal], None],
-    ) -> None:
-        results: list[Refusal | None] = []
-        doomed: dict[QueuePartition, list[int]] = {}
-        for handle in handles:
-            refusal = None
-            try:
-                receipt, partition = self._receipt(handle)
-                offsets = doomed.get(partition)
-                if offsets is None:
-                    offsets = doomed[partition] = []
-                if self._is_current(partition, receipt) and receipt.offset not in offsets:
-                    offsets.append(receipt.offset)
-            except Refusal as found:
-                refusal = found.with_traceback(None)
-            results.append(refusal)
-        commits = Commits(lambda failure: done(failure or results))
+    def flush(self) -> None:
+        """Delete what was asked for in this turn, with one change if it is of one partition."""
+        gathered, self._gathered = self._gathered, []
+        queue = self._queue
+        if len(queue.partitions) == 1 and queue.is_writable and not queue.is_gone:
+            self._delete(gathered)
+            return
+        # Nobody is told of a failure that was another's.
+        for each in gathered:
+            queue.journaled(partial(self._delete, [each]), each[1])
+
+    def _delete(self, gathered: Sequence[Deleting]) -> None:
+        doomed: dict[QueuePartition, dict[int, None]] = {}
+        answers = []
+        for handles, done in gathered:
+            results: list[Refusal | None] = []
+            for handle in handles:
+                refusal = None
+                try:
+                    receipt, partition = self._receipt(handle)
+                    # Also for what was deleted before: that may not be durable yet.
+                    offsets = doomed.get(partition)
+                    if offsets is None:
+                        offsets = doomed[partition] = {}
+                    if self._is_current(partition, receipt):
+                        offsets[receipt.offset] = None
+                except Refusal as found:
+                    refusal = found.with_traceback(None)
+                results.append(refusal)
+            answers.append((results, done))
+        commits = Commits(partial(_answer_all, answers))
         for partition, offsets in doomed.items():
             if offsets:
                 partition.change(Deleted(tuple(offsets)))
-            # Also for what was deleted before: that may not be durable yet.
             commits.add_changes(partition)
             if offsets and self._queue.config.fifo:
                 # The groups of what was deleted may go on.
@@ -78,7 +95,7 @@ class Settling:
     def change_visibility(
         self,
         changes: Sequence[tuple[str, int]],
-        done: Callable[[list[Refusal | None] | Refusal], None],
+        done: Done,
     ) -> None:
         """Hide each for so many milliseconds from now; zero makes it visible at once."""
         self._queue.journaled(lambda: self._change_visibility(changes, done), done)
@@ -86,7 +103,7 @@ class Settling:
     def _change_visibility(
         self,
         changes: Sequence[tuple[str, int]],
-        done: Callable[[list[Refusal | None] | Refusal], None],
+        done: Done,
     ) -> None:
         now_ms = self._queue.clock.now_ms()
         results: list[Refusal | None] = []
@@ -131,13 +148,21 @@ class Settling:
         return receipt, partition
 
 
+def _answer_all(
+    answers: Sequence[tuple[list[Refusal | None], Done]], failure: Refusal | None
+) -> None:
+    for results, done in answers:
+        done(failure or results)
+
+
 def _held(partition: QueuePartition, receipt: Receipt) -> Held | None:
     """What is known of the message that the receipt is for, if that is not done.
 
     A message that a later leader wrote is another one, though it may have the offset of one
     that was lost.
     """
-    if partition.data.log.epoch_at(receipt.offset) > receipt.epoch:
+    data = partition.data
+    if receipt.epoch < data.leader_epoch and data.log.epoch_at(receipt.offset) > receipt.epoch:
         return None
     return partition.delivery.held(receipt.offset)
 

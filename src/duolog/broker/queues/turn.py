@@ -1,8 +1,8 @@
 """Gathers what all requests of one turn of the event loop write.
 
 Sixteen clients that send at the same time make one batch of records with one write, and their
-receives and deletes one batch of changes. A request alone is not held up: its turn ends as
-soon as no other request is there to be read.
+receives and deletes one write of changes. A request alone is not held up: its turn ends as soon
+as no other request is there to be read.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ class Writer(Protocol):
 
 
 class Turn:
-    __slots__ = ("_is_scheduled", "_journals", "_sendings")
+    __slots__ = ("_gathering", "_is_scheduled", "_journals")
 
     def __init__(self) -> None:
-        self._sendings: dict[Writer, None] = {}
+        self._gathering: dict[Writer, None] = {}
         self._journals: dict[Writer, None] = {}
         self._is_scheduled = False
 
-    def send(self, sending: Writer) -> None:
-        self._sendings[sending] = None
+    def gather(self, requests: Writer) -> None:
+        self._gathering[requests] = None
         if not self._is_scheduled:
             self._schedule()
 
@@ -38,16 +38,16 @@ class Turn:
         asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
-        """Messages first: whoever waits for them adds to the journals."""
+        """Requests first: they, and whoever waits for their messages, add to the journals."""
         self._is_scheduled = True
         try:
-            while self._sendings or self._journals:
-                while self._sendings:
-                    self._sendings.popitem()[0].flush()
+            while self._gathering or self._journals:
+                while self._gathering:
+                    self._gathering.popitem()[0].flush()
                 while self._journals:
                     self._journals.popitem()[0].flush()
         finally:
             self._is_scheduled = False
-            if self._sendings or self._journals:
+            if self._gathering or self._journals:
                 # One of them failed in a way that nobody foresaw; the others still get their turn.
                 self._schedule()

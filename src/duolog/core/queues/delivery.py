@@ -114,6 +114,11 @@ class Delivery(Transitions):
         return not (self.ready_count or self.in_flight_count or self._delayed.count)
 
     @property
+    def has_groups(self) -> bool:
+        """Whether what is chosen for one receive depends on what others have in flight."""
+        return type(self._waiting) is not Ungrouped
+
+    @property
     def held_count(self) -> int:
         """Messages that were received and are not done."""
         return len(self._held)

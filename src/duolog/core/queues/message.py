@@ -150,6 +150,12 @@ def from_record(record: Record) -> Message:
     )
 
 
+def from_plain(value: bytes, sent_ms: int) -> Message:
+    """As `from_record`, of a message of which there is nothing to say but its body, and which
+    was sent through SQS: what characters it has was looked at then."""
+    return Message(value.decode(), {}, None, sent_ms)
+
+
 def moved_record(
     record: Record, *, source: str | None, origin: str, move: str, now_ms: int
 ) -> Record:

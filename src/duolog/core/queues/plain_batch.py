@@ -7,6 +7,7 @@ records/builder.py and records/iterator.py, as tests/unit/core/queues proves.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from struct import Struct
 
 from duolog.model.errors import CorruptBatch
 from duolog.records.checksum import seal
@@ -24,11 +25,15 @@ from duolog.records.header import (
 from duolog.records.varint import encode_varint, read_varint
 
 LENGTHS_REMEMBERED_MAX = 4_096
+LAYOUTS_REMEMBERED_MAX = 128
 
 _DELTAS = tuple(encode_varint(delta) for delta in range(1_024))
 """Offsets in a batch. One with more records goes the usual way."""
 RECORDS_MAX = len(_DELTAS)
+_SHORT_DELTAS = 64
+"""So many of them take one byte; the others two."""
 
+_NO_HEADER = bytes(HEADER_BYTES)
 _BEFORE_DELTA = b"\0\0"
 """No attributes, and the timestamp of the batch."""
 _NO_KEY = encode_varint(-1)
@@ -37,12 +42,11 @@ _NO_HEADERS = b"\0"
 
 def build_plain_batch(values: Sequence[bytes], timestamp: int) -> bytearray:
     """A sealed batch of up to RECORDS_MAX records that have these values."""
-    parts: list[bytes] = []
+    parts = [_NO_HEADER]
     for delta, value in zip(_DELTAS, values, strict=False):
         before, behind = _frame(len(value), len(delta))
         parts += (before, delta, behind, value, _NO_HEADERS)
-    batch = bytearray(HEADER_BYTES)
-    batch += b"".join(parts)
+    batch = bytearray().join(parts)
     count = len(values)
     assert 0 < count <= RECORDS_MAX
     HEADER.pack_into(
@@ -76,10 +80,35 @@ def plain_values(header: BatchHeader, batch: memoryview) -> list[bytes] | None:
         return None
     if header.last_offset_delta != count - 1:
         return None
+    body = batch[HEADER_BYTES:]
     try:
-        return _values(bytes(batch[HEADER_BYTES:]), count)
+        values = _values_alike(body, count)
+        return _values(bytes(body), count) if values is None else values
     except CorruptBatch:
         return None
+
+
+def _values_alike(body: memoryview, count: int) -> list[bytes] | None:
+    """Of records that are as long as the first, as those of most batches are; None if not."""
+    values: list[bytes] = []
+    end = 0
+    while len(values) < count:
+        first = len(values)
+        start = end
+        record_bytes, _ = read_varint(body, start)
+        layout = _layout(record_bytes, first, count if first else min(count, _SHORT_DELTAS))
+        if layout is None:
+            return None
+        record, expected = layout
+        end = start + record.size * len(expected)
+        if end > len(body):
+            return None
+        heads, found, tails = zip(*record.iter_unpack(body[start:end]), strict=True)
+        # All of a record but its value is compared, so nothing of it is left to be checked.
+        if heads != expected or tails.count(_NO_HEADERS) != len(tails):
+            return None
+        values += found
+    return values if end == len(body) else None
 
 
 def _values(body: bytes, count: int) -> list[bytes] | None:
@@ -99,12 +128,25 @@ def _values(body: bytes, count: int) -> list[bytes] | None:
             before, behind = frame
             length_bytes = at - start
         end = start + length_bytes + record_bytes
-        # All of a record but its value is compared, so nothing of it is left to be checked.
         expected = before + delta + behind
         if end > size or body[end - 1] or not body.startswith(expected, start):
             return None
         values.append(body[start + len(expected) : end - 1])
     return values if end == size else None
+
+
+@lru_cache(LAYOUTS_REMEMBERED_MAX)
+def _layout(record_bytes: int, first: int, count: int) -> tuple[Struct, tuple[bytes, ...]] | None:
+    """For records of this length, from one place in a batch to another: what cuts each into
+    what precedes the value, the value, and what follows; and all that precedes the values."""
+    frame = _frame_within(record_bytes, len(_DELTAS[first]))
+    if frame is None:
+        return None
+    before, behind = frame
+    heads = tuple(before + delta + behind for delta in _DELTAS[first:count])
+    size = len(encode_varint(record_bytes)) + record_bytes
+    value_bytes = size - len(heads[0]) - len(_NO_HEADERS)
+    return Struct(f"{len(heads[0])}s{value_bytes}ss"), heads
 
 
 @lru_cache(LENGTHS_REMEMBERED_MAX)

@@ -13,7 +13,9 @@ def handle(context: Context, request: SendMessageRequest, done: Done[SendMessage
     config = queue.config
     check_ordering((request,), config)
     (size,) = message_sizes((request,))
-    outgoing = checked_outgoing(request, size, config, context.sender_id)
+    outgoing = checked_outgoing(
+        request, size, config, context.sender_id, is_unescaped=context.is_unescaped
+    )
 
     def sent(results: list[Sent | Refusal] | Refusal) -> None:
         result = results if isinstance(results, Refusal) else results[0]

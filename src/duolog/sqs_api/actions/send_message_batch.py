@@ -32,7 +32,11 @@ def handle(
     failed: list[BatchResultErrorEntry] = []
     for entry, size in zip(entries, sizes, strict=True):
         try:
-            messages.append(checked_outgoing(entry, size, config, context.sender_id))
+            messages.append(
+                checked_outgoing(
+                    entry, size, config, context.sender_id, is_unescaped=context.is_unescaped
+                )
+            )
             accepted.append(entry)
         except Refusal as refusal:
             failed.append(error_entry(entry.id, refusal))

@@ -10,7 +10,7 @@ from duolog.model.queue_errors import (
     InvalidBatchEntryId,
     TooManyEntriesInBatchRequest,
 )
-from duolog.sqs_api.validation.identifiers import is_entry_id
+from duolog.sqs_api.validation.identifiers import are_entry_ids
 
 ENTRIES_MAX = 10
 BATCH_BYTES_MAX = 1_048_576
@@ -31,7 +31,7 @@ def check_entries(entries: Sequence[Entry]) -> None:
             f" You have sent {len(entries)}."
         )
     ids = [entry.id for entry in entries]
-    if not all(map(is_entry_id, ids)):
+    if not are_entry_ids(ids):
         raise InvalidBatchEntryId(
             "A batch entry id can only contain alphanumeric characters, hyphens and underscores."
             " It can be at most 80 letters long."

@@ -44,8 +44,10 @@ def check_ordering(asked: Sequence[Sending], config: QueueConfig) -> None:
             )
 
 
-def checked_outgoing(asked: Sending, size: int, config: QueueConfig, sender_id: str) -> Outgoing:
-    """`size` as `message_sizes` tells it."""
+def checked_outgoing(
+    asked: Sending, size: int, config: QueueConfig, sender_id: str, *, is_unescaped: bool
+) -> Outgoing:
+    """`size` as `message_sizes` tells it; `is_unescaped` as the context does."""
     body = asked.message_body
     if not body:
         raise MissingParameter("The request must contain the parameter MessageBody.")
@@ -54,7 +56,8 @@ def checked_outgoing(asked: Sending, size: int, config: QueueConfig, sender_id: 
             "One or more parameters are invalid."
             f" Reason: Message must be shorter than {config.maximum_message_size} bytes."
         )
-    check_characters(body)
+    if not (is_unescaped and body.isascii()):
+        check_characters(body)
     delay = asked.delay_seconds
     if delay is not None:
         check_delay(delay)

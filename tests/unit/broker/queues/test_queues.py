@@ -1,5 +1,6 @@
 """Queues as their clients have them: sent, received, settled, through time and crashes."""
 
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from duolog.model.queue_errors import (
     QueueNameExists,
     ReceiptHandleIsInvalid,
 )
+from duolog.records.builder import build_batch
+from duolog.records.record import Record
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
 
@@ -49,6 +52,20 @@ def test_a_message_is_received_once_and_gone_when_deleted(house: QueueHouse) -> 
     house.advance(60_000)
     assert house.receive("work", 10) == []
     assert house.queue("work").counts() == (0, 0, 0)
+
+
+def test_what_a_kafka_producer_sends_in_between_is_always_readable(house: QueueHouse) -> None:
+    house.create("work")
+    for restarts in (False, True):
+        house.send("work", *plain("before\n"))
+        batch = build_batch([Record(value=b"a\x01b", timestamp=0)])
+        house.run(house.queue("work").partitions[0].data.append(batch))
+        house.send("work", *plain("behind"))
+        if restarts:
+            house.restart()
+        received = house.receive("work", 10)
+        assert bodies(received) == ["before\n", b64encode(b"a\x01b").decode(), "behind"]
+        house.delete("work", *(each.receipt_handle for each in received))
 
 
 def test_a_message_that_is_not_deleted_comes_again(house: QueueHouse) -> None:

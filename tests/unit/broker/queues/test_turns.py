@@ -1,0 +1,153 @@
+"""Requests that come in the same turn of the event loop: served together, each as if alone."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from tests.fakes.queue_house import QueueHouse, bodies
+
+from duolog.broker.queues.receiving import Receive
+from duolog.core.queues.changes import Change, Deleted, Delivered, decode_changes
+from duolog.core.queues.message import Outgoing
+from duolog.model.queue_errors import QueueDoesNotExist, ReceiptHandleIsInvalid
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[QueueHouse]:
+    made = QueueHouse(str(tmp_path / "meta.sqlite"))
+    yield made
+    made.close()
+
+
+class AtOnce:
+    """Asks for several things before the event loop gets its turn."""
+
+    def __init__(self, house: QueueHouse, name: str = "work") -> None:
+        self.house = house
+        self.queue = house.queue(name)
+        self.answers: dict[int, Any] = {}
+        self._asked = 0
+
+    def _ask(self, ask: Callable[[Callable[[Any], None]], T]) -> T:
+        number = self._asked
+        self._asked += 1
+        asyncio._set_running_loop(self.house.loop)
+        try:
+            return ask(lambda answer: self.answers.__setitem__(number, answer))
+        finally:
+            asyncio._set_running_loop(None)
+
+    def receive(self, count: int = 1, *, wait_ms: int = 0, **asked: Any) -> Receive:
+        asked = {"visibility_ms": None, "attempt": None, **asked}
+        return self._ask(
+            lambda done: self.queue.receive(count=count, wait_ms=wait_ms, done=done, **asked)
+        )
+
+    def delete(self, *handles: str) -> None:
+        self._ask(lambda done: self.queue.delete(handles, done))
+
+    def settle(self) -> list[Any]:
+        self.house.settle()
+        return [self.answers.get(number) for number in range(self._asked)]
+
+    def found(self) -> list[list[str]]:
+        return [bodies(answer) for answer in self.settle()]
+
+    def last_changes(self) -> list[Change]:
+        journal = self.queue.partitions[0].journal
+        assert journal is not None
+        (entry,) = journal.entries(journal.end_offset - 1)
+        return list(decode_changes(entry.content))
+
+
+def filled(house: QueueHouse, *texts: str, **attributes: str) -> AtOnce:
+    house.create("work", **attributes)
+    house.send("work", *(Outgoing(text) for text in texts))
+    # The first request of a queue makes its journal.
+    house.receive("work", visibility_ms=0)
+    return AtOnce(house)
+
+
+def test_receives_of_a_turn_get_different_messages_with_one_change(house: QueueHouse) -> None:
+    now = filled(house, "a", "b", "c", "d")
+    for count in (1, 2, 10):
+        now.receive(count)
+    assert sorted(map(len, now.found())) == [1, 1, 2]
+    assert sorted(text for texts in now.found() for text in texts) == ["a", "b", "c", "d"]
+    (change,) = now.last_changes()
+    assert isinstance(change, Delivered)
+    assert len(change.offsets) == 4
+
+
+def test_a_receive_that_comes_too_late_gets_nothing_or_waits(house: QueueHouse) -> None:
+    now = filled(house, "a")
+    now.receive()
+    now.receive()
+    now.receive(wait_ms=5_000)
+    first, second, third = now.settle()
+    assert bodies(first) == ["a"]
+    assert second == []
+    assert third is None
+    house.send("work", Outgoing("b"))
+    assert bodies(now.settle()[2]) == ["b"]
+
+
+def test_each_receive_of_a_turn_hides_for_as_long_as_it_says(house: QueueHouse) -> None:
+    now = filled(house, "a", "b", "c")
+    for visibility_ms in (1_000, 9_000, 1_000):
+        now.receive(visibility_ms=visibility_ms)
+    (kept,) = now.found()[1]
+    house.advance(1_000)
+    assert sorted([kept, *bodies(house.receive("work", 10))]) == ["a", "b", "c"]
+
+
+def test_what_an_abandoned_receive_of_a_turn_got_goes_to_another(house: QueueHouse) -> None:
+    now = filled(house, "a", "b", "c")
+    receives = [now.receive(), now.receive(), now.receive()]
+    receives[1].abandon()
+    first, second, third = now.settle()
+    assert second is None
+    left = bodies(house.receive("work", 10))
+    assert sorted(bodies(first) + bodies(third) + left) == ["a", "b", "c"]
+
+
+def test_an_attempt_among_the_receives_of_a_turn_is_remembered(house: QueueHouse) -> None:
+    house.create("work.fifo", FifoQueue="true", ContentBasedDeduplication="true")
+    house.send("work.fifo", *(Outgoing(text, group_id=text) for text in "abc"))
+    house.receive("work.fifo", visibility_ms=0)
+    now = AtOnce(house, "work.fifo")
+    now.receive()
+    now.receive(attempt="again")
+    first, second = now.found()
+    assert first != second
+    assert bodies(house.receive("work.fifo", attempt="again")) == second
+
+
+def test_deletes_of_a_turn_are_one_change_and_each_has_its_result(house: QueueHouse) -> None:
+    now = filled(house, "a", "b", "c")
+    handles = [each.receipt_handle for each in house.receive("work", 10)]
+    now.delete(handles[0])
+    now.delete("nonsense", handles[1])
+    now.delete(handles[0], handles[2])
+    first, second, third = now.settle()
+    assert first == [None]
+    assert isinstance(second[0], ReceiptHandleIsInvalid)
+    assert second[1] is None
+    assert third == [None, None]
+    (change,) = now.last_changes()
+    assert isinstance(change, Deleted)
+    assert len(change.offsets) == 3
+    assert house.queue("work").counts() == (0, 0, 0)
+
+
+def test_requests_at_a_queue_that_is_deleted_in_their_turn_are_refused(house: QueueHouse) -> None:
+    now = filled(house, "a")
+    (held,) = house.receive("work")
+    now.receive()
+    now.delete(held.receipt_handle)
+    now.queue.close()
+    assert [type(answer) for answer in now.settle()] == [QueueDoesNotExist] * 2
