@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(1_800)
 
 
 def test_clusters_of_three_keep_their_promises(capsys):
-    report = simulate("--seeds", SEEDS, "--loads", "topics", "groups")
+    report = simulate("--seeds", SEEDS)
     with capsys.disabled():
         print(f"\n{report.text.splitlines()[-1]}")
     assert report.code == 0, report.text

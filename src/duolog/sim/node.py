@@ -29,6 +29,7 @@ HASTE = {
     "log.scrub.interval.ms": "5000",
     "log.retention.check.interval.ms": "10000",
     "offsets.topic.num.partitions": "2",
+    "queue.fifo.partitions": "2",
 }
 """What is done now and then is done often, and what is many is few: a seed lasts a minute."""
 CLUSTER = {

@@ -1,112 +1,183 @@
-"""What senders and receivers of queues were promised.
+"""What senders of a queue were promised, and what receivers saw.
 
-A message whose sending was acknowledged is received until it is deleted, and not after. In a
-FIFO queue it is there once however often it was sent, and those of a group come in order, each
-when the ones before it were deleted.
+A message whose sending was acknowledged is received until it is deleted, and not after: in its
+queue, or among the dead letters once it was received too often. Receive counts only rise. In a
+FIFO queue a message is there once however often it was sent, and those of a group come in
+order, each when the ones before it were deleted.
+
+Hiding and delays end by a node's clock: these are judged for as long as all clocks agree.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from duolog.sim.oracle.messages import Deletion, Message, Stay
 from duolog.sim.oracle.verdict import Verdict
 
 
-class _Message:
-    def __init__(self, group: str, number: int) -> None:
-        self.group = group
-        self.number = number
-        """The how manieth of its group."""
-        self.is_sent = False
-        """Whether its sending was acknowledged."""
-        self.message_id: str | None = None
-        self.may_be_deleted = False
-        """Whether somebody has asked for its deletion."""
-        self.deliveries = 0
-        """As many as receivers have seen."""
-        self.deleted_ns: int | None = None
-        """When a deletion that cannot have been too late was acknowledged."""
+class Delivered(NamedTuple):
+    """A message, as one receive brought it."""
+
+    body: str
+    message_id: str
+    receives: int
+    """How often it was received from this queue."""
+    is_dead: bool = False
+    """Whether it came from the queue of dead letters."""
 
 
 class QueueOracle:
-    def __init__(self, verdict: Verdict, queue: str, *, is_fifo: bool) -> None:
+    def __init__(
+        self,
+        verdict: Verdict,
+        queue: str,
+        now_ns: Callable[[], int],
+        clocks_agree: Callable[[], bool],
+        *,
+        is_fifo: bool,
+        receives_max: int | None = None,
+    ) -> None:
         self._verdict = verdict
         self._queue = queue
+        self._now_ns = now_ns
+        self._clocks_agree = clocks_agree
         self._is_fifo = is_fifo
-        self._messages: dict[str, _Message] = {}
-        self._groups: dict[str, list[_Message]] = {}
+        self._receives_max = receives_max
+        """After which a message is a dead letter."""
+        self._messages: dict[str, Message] = {}
+        self._sizes: dict[str, int] = {}
+        """How many messages each group had."""
+        self._open: dict[str, dict[str, Message]] = {}
+        """Per group what was sent and nobody may have deleted."""
         self.sent_count = 0
         self.deleted_count = 0
+        self.dead_count = 0
 
     @property
     def left(self) -> list[str]:
         """What was sent and not deleted yet, as far as anybody knows."""
-        return [
-            body
-            for body, message in self._messages.items()
-            if message.is_sent and not message.may_be_deleted
-        ]
+        return [body for members in self._open.values() for body in members]
 
-    def attempted(self, body: str, group: str) -> None:
-        members = self._groups.setdefault(group, [])
-        self._messages[body] = message = _Message(group, len(members))
-        members.append(message)
+    def attempted(self, body: str, group: str, due_ns: int = 0) -> None:
+        number = self._sizes.get(group, 0)
+        self._sizes[group] = number + 1
+        self._messages[body] = Message(group, number, due_ns)
 
     def sent(self, body: str, message_id: str) -> None:
+        """Also if it was sent again, and known."""
         message = self._messages[body]
-        message.is_sent = True
-        self.sent_count += 1
         self._identify(body, message, message_id)
+        if not message.is_sent:
+            message.is_sent = True
+            self.sent_count += 1
+            if not message.may_be_deleted:
+                self._open.setdefault(message.group, {})[body] = message
 
-    def received(self, bodies: Sequence[tuple[str, str]], asked_ns: int) -> None:
-        """Bodies and message ids, by a receive that was sent then."""
-        for body, message_id in bodies:
-            message = self._messages.get(body)
+    def received(self, deliveries: Sequence[Delivered], asked_ns: int, hidden_ns: int) -> None:
+        """By a receive that was sent then, to be hidden for so long."""
+        numbers: dict[str, int] = {}
+        for delivery in deliveries:
+            message = self._messages.get(delivery.body)
             if message is None:
-                self._violated("no inventions", f"{body} was received and never sent")
+                self._violated("no inventions", f"{delivery.body} was received and never sent")
                 continue
-            self._identify(body, message, message_id)
-            message.deliveries += 1
-            if message.deleted_ns is not None and message.deleted_ns < asked_ns:
-                self._violated("deleted messages stay deleted", f"{body} came back")
-            if self._is_fifo:
-                self._check_order(body, message, bodies)
+            self._identify(delivery.body, message, delivery.message_id)
+            self._check_life(message, delivery, asked_ns)
+            if self._is_fifo and not delivery.is_dead:
+                if message.number < numbers.get(message.group, 0):
+                    self._violated("order of groups", f"{delivery.body} is out of order")
+                numbers[message.group] = message.number
+                self._check_order(message, deliveries)
+            now_ns = self._now_ns()
+            stay = message.dead if delivery.is_dead else message.stay
+            stay.deliver(delivery.receives, now_ns, asked_ns + hidden_ns)
+            if delivery.is_dead and message.dead_ns is None:
+                message.dead_ns = now_ns
+                self.dead_count += 1
 
-    def deliveries(self, body: str) -> int:
-        return self._messages[body].deliveries
+    def hiding(self, body: str, count: int, until_ns: int, *, is_dead: bool) -> None:
+        """The receiver of that delivery asks for it to be hidden until then, or longer."""
+        stay = self._stay(body, is_dead)
+        if stay.latest == count:
+            stay.hidden_until_ns = min(stay.hidden_until_ns, until_ns)
 
-    def deleting(self, body: str, delivery: int) -> bool:
+    def hidden(self, body: str, count: int, until_ns: int, *, is_dead: bool) -> None:
+        """It was acknowledged."""
+        stay = self._stay(body, is_dead)
+        if stay.latest == count:
+            stay.hidden_until_ns = until_ns
+
+    def deleting(self, body: str, count: int, *, is_dead: bool = False) -> bool:
         """By who received it as that delivery; whether that can have any effect."""
         message = self._messages[body]
-        is_latest = delivery == message.deliveries
-        message.may_be_deleted |= is_latest
-        return is_latest
+        has_effect = count == self._stay(body, is_dead).latest
+        if message.dead_ns is not None and not is_dead:
+            has_effect = False
+        if has_effect and not message.may_be_deleted:
+            message.may_be_deleted = True
+            self._open.get(message.group, {}).pop(body, None)
+        return has_effect
 
-    def deleted(self, body: str, at_ns: int) -> None:
-        """Acknowledged, surely before anybody else could have received the message."""
-        message = self._messages[body]
-        if message.deleted_ns is None:
-            message.deleted_ns = at_ns
+    def deleted(self, body: str, count: int, *, is_dead: bool = False) -> None:
+        """It was acknowledged."""
+        stay, now_ns = self._stay(body, is_dead), self._now_ns()
+        in_time = now_ns < stay.hidden_until_ns and self._clocks_agree() and stay.latest == count
+        # A FIFO queue refuses a receipt that is not the latest one's.
+        stay.deletions.append(Deletion(count, now_ns, in_time or self._is_fifo))
+        if len(stay.deletions) == 1:
             self.deleted_count += 1
 
     def finish(self) -> None:
         """Everything that is left has been received and deleted by now."""
         for body in self.left:
             self._violated("nothing acknowledged is lost", f"{body} was sent and is gone")
+        for body, message in self._messages.items():
+            if message.passed_ns is not None and message.dead_ns is None:
+                self._violated("order of groups", f"{body} was passed over, and was not dead")
 
-    def _identify(self, body: str, message: _Message, message_id: str) -> None:
+    def _stay(self, body: str, is_dead: bool) -> Stay:
+        message = self._messages[body]
+        return message.dead if is_dead else message.stay
+
+    def _identify(self, body: str, message: Message, message_id: str) -> None:
         if message.message_id is None:
             message.message_id = message_id
         elif message.message_id != message_id and self._is_fifo:
             self._violated("deduplication", f"{body} is there twice")
 
-    def _check_order(
-        self, body: str, message: _Message, together: Sequence[tuple[str, str]]
-    ) -> None:
+    def _check_life(self, message: Message, delivery: Delivered, asked_ns: int) -> None:
+        body, _, count, is_dead = delivery
+        if is_dead and not self._is_fifo:
+            # A standard queue may have got a dead letter twice, each with a life of its own.
+            return
+        stay = message.dead if is_dead else message.stay
+        other = stay.went_back(count, asked_ns)
+        if other is not None:
+            self._violated("receive counts rise", f"{body} came as {count} after {other}")
+        if stay.is_over(count, asked_ns):
+            self._violated("deleted messages stay deleted", f"{body} came back")
+        now_ns = self._now_ns()
+        if now_ns < max(stay.hidden_until_ns, message.due_ns) and self._clocks_agree():
+            self._violated("hidden messages", f"{body} came before its time")
+        if is_dead:
+            return
+        if self._receives_max is not None and count > self._receives_max:
+            self._violated("dead letters", f"{body} came for the {count}th time")
+        if message.dead_ns is not None and message.dead_ns < asked_ns:
+            self._violated("dead letters", f"{body} came to life again")
+        if message.passed_ns is not None and message.passed_ns < asked_ns:
+            self._violated("order of groups", f"{body} came after a later one")
+
+    def _check_order(self, message: Message, together: Sequence[Delivered]) -> None:
         # One receive may bring several of a group, in their order.
-        here = {each for each, _ in together}
-        for earlier in self._groups[message.group][: message.number]:
-            name = f"{message.group}:{earlier.number}"
-            if earlier.is_sent and not earlier.may_be_deleted and name not in here:
-                self._violated("order of groups", f"{body} came before {name}")
+        here = {each.body for each in together}
+        for body, earlier in self._open.get(message.group, {}).items():
+            if earlier.number >= message.number or body in here or earlier.dead_ns is not None:
+                continue
+            if self._receives_max is None:
+                self._violated("order of groups", f"{message.number} came before {body}")
+            elif earlier.passed_ns is None:
+                earlier.passed_ns = self._now_ns()
 
     def _violated(self, rule: str, what: str) -> None:
         self._verdict.violated(rule, f"queue {self._queue}: {what}")

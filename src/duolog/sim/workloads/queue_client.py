@@ -8,7 +8,7 @@ from typing import Any
 from duolog.client.errors import ClientError
 from duolog.client.queues import QueueClient
 from duolog.sim.node import SQS_PORT
-from duolog.wire.sqs.messages import CreateQueueRequest, Shape
+from duolog.wire.sqs.messages import CreateQueueRequest, GetQueueAttributesRequest, Shape
 
 SECONDS_MAX = 5.0
 PAUSE_SECONDS = 0.2
@@ -39,6 +39,10 @@ class Asker:
     async def create(self, name: str, attributes: dict[str, str]) -> str:
         result = await self.insist(CreateQueueRequest(name, attributes))
         return str(result.queue_url)
+
+    async def arn_of(self, url: str) -> str:
+        result = await self.insist(GetQueueAttributesRequest(url, ["QueueArn"]))
+        return str((result.attributes or {})["QueueArn"])
 
     async def pause(self) -> None:
         await asyncio.sleep(PAUSE_SECONDS * (0.5 + self._random.random()))

@@ -1,43 +1,60 @@
-"""The load on queues: a standard and a FIFO one, with senders and receivers."""
+"""The load on queues: a standard and a FIFO one, with senders, receivers and dead letters."""
 
 import asyncio
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 
 from duolog.sim.cluster import Cluster
 from duolog.sim.oracle.queues import QueueOracle
 from duolog.sim.oracle.verdict import Verdict
 from duolog.sim.workloads.queue_client import Asker
-from duolog.sim.workloads.queueing import VISIBILITY_SECONDS, Receiver, Sender
+from duolog.sim.workloads.queue_plan import QueuePlan, plan_queues
+from duolog.sim.workloads.receiving import PROLONGED_SECONDS, Receiver
+from duolog.sim.workloads.sending import FifoSender, Sender
 
-GROUPS = 3
-MESSAGES_PER_SECOND = 2.0
-"""Of each group."""
+SENDERS = 2
+GROUPS_EACH = 3
+"""Of a sender: the order within a group is that of one sender."""
+SENDS_PER_SECOND = 1.0
+"""Of each sender."""
 RECEIVERS = 2
-QUIET_SECONDS = VISIBILITY_SECONDS * 2
+QUIET_SECONDS = PROLONGED_SECONDS + 2
 """When nothing was received for so long, and all is accounted for, the queue is empty."""
 DRAIN_SECONDS_MAX = 100.0
 """A clock that was set back can make a message wait for longer than it should."""
 
-STANDARD = "jobs"
-FIFO = "steps.fifo"
-
 
 @dataclass(slots=True)
 class _Load:
+    plan: QueuePlan
     oracle: QueueOracle
-    senders: list[Sender]
-    receivers: list[Receiver]
-    sending: list[asyncio.Task[None]]
+    url: str = ""
+    dead_url: str = ""
+    senders: list[Sender] = field(default_factory=list)
+    receivers: list[Receiver] = field(default_factory=list)
+    sending: list[asyncio.Task[None]] = field(default_factory=list)
 
 
 class QueueLoad:
     def __init__(self, cluster: Cluster, verdict: Verdict) -> None:
         self._cluster = cluster
-        self._verdict = verdict
         self._loop = cluster.client_process.loop
-        self._loads: list[_Load] = []
-        self._urls: dict[str, str] = {}
         self._receiving: list[asyncio.Task[None]] = []
+        world = cluster.world
+        self._loads = [
+            _Load(
+                plan,
+                QueueOracle(
+                    verdict,
+                    plan.name,
+                    lambda: world.now_ns,
+                    lambda: not any(each.clock.skew_ms for each in cluster.machines),
+                    is_fifo=plan.is_fifo,
+                    receives_max=plan.receives_max,
+                ),
+            )
+            for plan in plan_queues(world.seed.random("queues"))
+        ]
 
     @property
     def message_count(self) -> int:
@@ -45,13 +62,30 @@ class QueueLoad:
         return sum(oracle.sent_count + oracle.deleted_count for oracle in oracles)
 
     async def prepare(self) -> None:
-        for name in (STANDARD, FIFO):
-            attributes = {"FifoQueue": "true"} if name == FIFO else {}
-            created = self._asker(f"creator of {name}").create(name, attributes)
-            self._urls[name] = await self._cluster.as_client(created)
+        for load in self._loads:
+            await self._cluster.as_client(self._create(load))
+
+    async def _create(self, load: _Load) -> None:
+        plan, asker = load.plan, self._asker(f"creator of {load.plan.name}")
+        attributes = plan.attributes
+        if plan.receives_max is not None:
+            kind = {"FifoQueue": "true"} if plan.is_fifo else {}
+            load.dead_url = await asker.create(plan.dead_letters, kind)
+            policy = {
+                "deadLetterTargetArn": await asker.arn_of(load.dead_url),
+                "maxReceiveCount": plan.receives_max,
+            }
+            attributes["RedrivePolicy"] = json.dumps(policy)
+        load.url = await asker.create(plan.name, attributes)
 
     def begin(self) -> None:
-        self._loads = [self._begin(name, is_fifo=name == FIFO) for name in (STANDARD, FIFO)]
+        for load in self._loads:
+            for number in range(SENDERS):
+                self._begin_sending(load, number)
+            for number in range(RECEIVERS):
+                self._begin_receiving(load, f"receiver-{number}", is_dead=False)
+            if load.dead_url:
+                self._begin_receiving(load, "undertaker", is_dead=True)
 
     async def finish(self) -> None:
         """Let the senders finish, then receive and delete until nothing is left."""
@@ -81,22 +115,28 @@ class QueueLoad:
     def _received(self) -> int:
         return sum(receiver.received for load in self._loads for receiver in load.receivers)
 
-    def _begin(self, name: str, *, is_fifo: bool) -> _Load:
-        oracle = QueueOracle(self._verdict, name, is_fifo=is_fifo)
-        url, world = self._urls[name], self._cluster.world
-        load = _Load(oracle, [], [], [])
-        for number in range(GROUPS):
-            who = f"{name} group-{number}"
-            sender = Sender(self._asker(who), oracle, world.seed.random(who), url)
-            load.senders.append(sender)
-            work = sender.run(f"group-{number}", MESSAGES_PER_SECOND, is_fifo=is_fifo)
-            load.sending.append(self._loop.create_task(work))
-        for number in range(RECEIVERS):
-            who = f"{name} receiver-{number}"
-            receiver = Receiver(world, self._asker(who), oracle, world.seed.random(who), url)
-            load.receivers.append(receiver)
-            self._receiving.append(self._loop.create_task(receiver.run()))
-        return load
+    def _begin_sending(self, load: _Load, number: int) -> None:
+        who, world = f"{load.plan.name} sender-{number}", self._cluster.world
+        kind = FifoSender if load.plan.is_fifo else Sender
+        sender = kind(
+            world,
+            self._asker(who),
+            load.oracle,
+            world.seed.random(who),
+            load.url,
+            delay_seconds=load.plan.delay_seconds,
+        )
+        load.senders.append(sender)
+        groups = [f"group-{number}{at}" for at in range(GROUPS_EACH)]
+        load.sending.append(self._loop.create_task(sender.run(groups, SENDS_PER_SECOND)))
+
+    def _begin_receiving(self, load: _Load, name: str, *, is_dead: bool) -> None:
+        who, world = f"{load.plan.name} {name}", self._cluster.world
+        url = load.dead_url if is_dead else load.url
+        random = world.seed.random(who)
+        receiver = Receiver(world, self._asker(who), load.oracle, random, url, is_dead=is_dead)
+        load.receivers.append(receiver)
+        self._receiving.append(self._loop.create_task(receiver.run()))
 
     def _asker(self, who: str) -> Asker:
         cluster = self._cluster

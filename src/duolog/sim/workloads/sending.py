@@ -1,0 +1,154 @@
+"""Senders of a queue, with single messages and batches."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
+from typing import Any, NamedTuple
+
+from duolog.client.errors import ClientError
+from duolog.sim.oracle.queues import QueueOracle
+from duolog.sim.workloads.queue_client import Asker
+from duolog.sim.world import NS_PER_S, World
+from duolog.wire.sqs.messages import (
+    SendMessageBatchRequest,
+    SendMessageBatchRequestEntry,
+    SendMessageRequest,
+)
+
+SIZES = (1, 1, 1, 2, 3, 10)
+"""How many messages are sent together."""
+DELAYS_SECONDS = (0, 0, 0, 0, 1, 4)
+"""Of messages of a standard queue, each by its own."""
+REPETITION_SHARE = 0.2
+"""How often something is sent again that is known to be there."""
+REPEATABLE_MAX = 20
+"""Of the latest sends of a sender, which it may repeat."""
+REPETITION_AGE_MAX_NS = 90 * NS_PER_S
+"""Clocks differ by some minutes, and after five minutes a deduplication id is forgotten."""
+
+
+class Outgoing(NamedTuple):
+    body: str
+    group: str
+    delay_seconds: int
+
+
+class Sender:
+    """Of a standard queue: what may have been sent is not sent again."""
+
+    def __init__(
+        self,
+        world: World,
+        asker: Asker,
+        oracle: QueueOracle,
+        random: Random,
+        url: str,
+        *,
+        delay_seconds: int = 0,
+    ) -> None:
+        """With the delay that the queue has for all of its messages."""
+        self._world = world
+        self._asker = asker
+        self._oracle = oracle
+        self._random = random
+        self._url = url
+        self._delay_seconds = delay_seconds
+        self._numbers: dict[str, int] = {}
+        self.stopping = False
+
+    async def run(self, groups: Sequence[str], per_second: float) -> None:
+        while not self.stopping:
+            await asyncio.sleep(self._random.expovariate(per_second))
+            count = self._random.choice(SIZES)
+            await self._deliver([self._next(groups) for _ in range(count)])
+
+    def _next(self, groups: Sequence[str]) -> Outgoing:
+        group = self._random.choice(groups)
+        number = self._numbers[group] = self._numbers.get(group, -1) + 1
+        message = Outgoing(f"{group}:{number}", group, self._delay())
+        due_ns = self._world.now_ns + (message.delay_seconds or self._delay_seconds) * NS_PER_S
+        self._oracle.attempted(message.body, group, due_ns)
+        return message
+
+    def _delay(self) -> int:
+        return self._random.choice(DELAYS_SECONDS)
+
+    async def _deliver(self, messages: Sequence[Outgoing]) -> None:
+        try:
+            await self._send(messages)
+        except ClientError:
+            await self._asker.pause()
+
+    async def _send(self, messages: Sequence[Outgoing]) -> list[Outgoing]:
+        """Those that were not taken, or not surely. ClientError when that may be any."""
+        if len(messages) == 1:
+            result = await self._asker.ask(self._single(messages[0]))
+            self._oracle.sent(messages[0].body, result.message_id)
+            return []
+        entries = [self._entry(str(at), each) for at, each in enumerate(messages)]
+        result = await self._asker.ask(SendMessageBatchRequest(self._url, entries))
+        for each in result.successful:
+            self._oracle.sent(messages[int(each.id)].body, each.message_id)
+        return [messages[at] for at in sorted(int(each.id) for each in result.failed)]
+
+    def _single(self, message: Outgoing) -> SendMessageRequest:
+        request = SendMessageRequest(self._url, message.body)
+        if message.delay_seconds:
+            request.delay_seconds = message.delay_seconds
+        return request
+
+    def _entry(self, name: str, message: Outgoing) -> SendMessageBatchRequestEntry:
+        entry = SendMessageBatchRequestEntry(name, message.body)
+        if message.delay_seconds:
+            entry.delay_seconds = message.delay_seconds
+        return entry
+
+
+class FifoSender(Sender):
+    """Sends everything until it is acknowledged, and some of it once more."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._sent: deque[tuple[int, Sequence[Outgoing]]] = deque(maxlen=REPEATABLE_MAX)
+        """When it was first tried, and what."""
+
+    def _delay(self) -> int:
+        # Only the queue as a whole may delay what has an order.
+        return 0
+
+    async def _deliver(self, messages: Sequence[Outgoing]) -> None:
+        self._sent.append((self._world.now_ns, messages))
+        left = list(messages)
+        while left:
+            with suppress(ClientError):
+                left = await self._send(left)
+            if left:
+                await self._asker.pause()
+        if self._random.random() < REPETITION_SHARE:
+            await self._repeat(*self._random.choice(self._sent))
+
+    async def _repeat(self, tried_ns: int, messages: Sequence[Outgoing]) -> None:
+        if self._world.now_ns - tried_ns < REPETITION_AGE_MAX_NS:
+            try:
+                await self._send(messages)
+            except ClientError:
+                await self._asker.pause()
+
+    def _single(self, message: Outgoing) -> SendMessageRequest:
+        request = super()._single(message)
+        request.message_group_id = message.group
+        request.message_deduplication_id = _name(message)
+        return request
+
+    def _entry(self, name: str, message: Outgoing) -> SendMessageBatchRequestEntry:
+        entry = super()._entry(name, message)
+        entry.message_group_id = message.group
+        entry.message_deduplication_id = _name(message)
+        return entry
+
+
+def _name(message: Outgoing) -> str:
+    """By which a message is known when it comes again."""
+    return message.body.replace(":", "-")
