@@ -10,13 +10,17 @@ from functools import partial
 from typing import NoReturn
 
 from duolog.adapters.http import serve_http
+from duolog.admin_api.cluster import ClusterPages
+from duolog.admin_api.handler import AdminApi
 from duolog.app.assembly import DRAIN_SECONDS_MAX, Node, open_node
+from duolog.app.cluster import Clustered
 from duolog.app.world import World as NodeWorld
 from duolog.broker.cluster_id import establish_cluster_id
 from duolog.broker.membership.membership import NodeIdTaken
 from duolog.config.settings import Settings
 from duolog.log.checked_file import read_checked, write_checked
 from duolog.model.cluster import ROLES, Registration
+from duolog.observe.health import Health
 from duolog.observe.metrics import Metrics
 from duolog.ports.metastore import StoreUnavailable
 from duolog.sim.machine import Process
@@ -24,6 +28,7 @@ from duolog.sim.machine import Process
 KAFKA_PORT = 9092
 SQS_PORT = 9324
 PEER_PORT = 9093
+ADMIN_PORT = 9644
 HASTE = {
     "log.checkpoint.interval.ms": "5000",
     "log.scrub.interval.ms": "5000",
@@ -86,6 +91,7 @@ class SimNode:
             await self._open_doors(node, cleanup)
             if node.cluster is not None:
                 await node.cluster.join(self._registration(directory))
+                await self._open_admin_door(node, node.cluster, cleanup)
             duties = asyncio.create_task(node.housekeeping.run())
             cleanup.callback(duties.cancel)
             for task in (duties, *node.followers()):
@@ -131,6 +137,18 @@ class SimNode:
             peers = await network.listen("", PEER_PORT, node.cluster.door.new_session)
             cleanup.callback(peers.abort_connections)
             cleanup.callback(peers.stop_accepting)
+
+    async def _open_admin_door(
+        self, node: Node, cluster: Clustered, cleanup: AsyncExitStack
+    ) -> None:
+        broker, api = node.broker, AdminApi(Health(), node.metrics)
+        api.attach(node.queues)
+        store = self.process.store
+        api.attach_cluster(
+            ClusterPages(broker.cluster_id, cluster.view, broker.catalog, store, broker.requests)
+        )
+        admin = await serve_http(api, "", ADMIN_PORT)
+        cleanup.push_async_callback(admin.close, 1.0)
 
     def _directory(self) -> str:
         """The identity of this disk, made when there is none on it."""

@@ -3,13 +3,16 @@
 import asyncio
 import time
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from duolog.sim.cluster import Cluster
 from duolog.sim.faults.schedule import Faults
+from duolog.sim.haste import hastened
 from duolog.sim.oracle.verdict import Verdict
 from duolog.sim.planted.planting import planted
 from duolog.sim.seed import Seed
 from duolog.sim.watch import Watch
+from duolog.sim.workloads.operating import OperatorLoad
 from duolog.sim.workloads.queues import QueueLoad
 from duolog.sim.workloads.topics import TopicLoad
 from duolog.sim.world import NS_PER_S, Deadlock, Livelock, World
@@ -18,7 +21,19 @@ LOAD_SECONDS = 60.0
 RECOVERY_SECONDS_MAX = 120.0
 """How long a mended cluster may take to finish what was asked of it."""
 NODES = 3
-LOADS = ("topics", "groups", "queues")
+LOADS = ("topics", "groups", "queues", "operator")
+
+
+class Load(Protocol):
+    async def prepare(self) -> None: ...
+
+    def begin(self) -> None: ...
+
+    async def finish(self) -> None: ...
+
+    def waits_for(self) -> str:
+        """What is not done yet."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +76,7 @@ def simulate(number: int, options: Options) -> Outcome:
     world = World(Seed(number))
     simulation = Simulation(world, options)
     try:
-        with planted(options.planted):
+        with hastened(), planted(options.planted):
             world.run(simulation.run(), seconds_max=options.seconds + 600)
     except (Deadlock, Livelock, TimeoutError) as error:
         simulation.verdict.violated("progress", f"{type(error).__name__} {error}")
@@ -81,9 +96,14 @@ class Simulation:
         self.topics = TopicLoad(self.cluster, self.verdict, with_group="groups" in options.loads)
         self.queues = QueueLoad(self.cluster, self.verdict)
         self._watch = Watch(self.cluster, self.verdict)
-        self._loads: list[TopicLoad | QueueLoad] = [self.topics]
-        if "queues" in options.loads:
+        with_queues = "queues" in options.loads
+        self.operator = OperatorLoad(self.cluster, self.queues if with_queues else None)
+        self._loads: list[Load] = [self.topics]
+        if with_queues:
             self._loads.append(self.queues)
+        if "operator" in options.loads and options.nodes > 1:
+            # First, for it ends first: the others finish on a cluster that has all its nodes.
+            self._loads.insert(0, self.operator)
 
     async def run(self) -> None:
         for number in self.cluster.numbers:
@@ -101,7 +121,7 @@ class Simulation:
             self.faults.scene.victim if self.faults.scene.has_flipped else None
         )
 
-    async def _finish(self, load: TopicLoad | QueueLoad) -> None:
+    async def _finish(self, load: Load) -> None:
         try:
             async with asyncio.timeout(RECOVERY_SECONDS_MAX):
                 await load.finish()
@@ -120,5 +140,5 @@ class Simulation:
             acknowledged=self.topics.oracle.acknowledged_count,
             messages=self.queues.message_count,
             trace=self._world.trace,
-            story=self.faults.log,
+            story=sorted(self.faults.log + self.operator.log),
         )

@@ -5,6 +5,10 @@ from random import Random
 
 STANDARD = "jobs"
 FIFO = "steps.fifo"
+HIGH_THROUGHPUT = {
+    "DeduplicationScope": "messageGroup",
+    "FifoThroughputLimit": "perMessageGroupId",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,7 @@ class QueuePlan:
         if self.delay_seconds:
             attributes["DelaySeconds"] = str(self.delay_seconds)
         if self.is_high_throughput:
-            attributes["DeduplicationScope"] = "messageGroup"
-            attributes["FifoThroughputLimit"] = "perMessageGroupId"
+            attributes |= HIGH_THROUGHPUT
         return attributes
 
 

@@ -8,9 +8,10 @@ from duolog.sim.cluster import Cluster
 from duolog.sim.oracle.queues import QueueOracle
 from duolog.sim.oracle.verdict import Verdict
 from duolog.sim.workloads.queue_client import Asker
-from duolog.sim.workloads.queue_plan import QueuePlan, plan_queues
+from duolog.sim.workloads.queue_plan import HIGH_THROUGHPUT, QueuePlan, plan_queues
 from duolog.sim.workloads.receiving import PROLONGED_SECONDS, Receiver
 from duolog.sim.workloads.sending import FifoSender, Sender
+from duolog.wire.sqs.messages import SetQueueAttributesRequest
 
 SENDERS = 2
 GROUPS_EACH = 3
@@ -60,6 +61,19 @@ class QueueLoad:
     def message_count(self) -> int:
         oracles = [load.oracle for load in self._loads]
         return sum(oracle.sent_count + oracle.deleted_count for oracle in oracles)
+
+    @property
+    def standard_topics(self) -> list[str]:
+        """Whose partitions may become more."""
+        plans = [load.plan for load in self._loads if not load.plan.is_fifo]
+        return [plan.name for plan in plans] + [plan.dead_letters for plan in plans]
+
+    async def spread_groups(self) -> None:
+        """Those of the FIFO queue over several partitions. Raises ClientError."""
+        for load in self._loads:
+            if load.plan.is_fifo:
+                request = SetQueueAttributesRequest(load.url, HIGH_THROUGHPUT)
+                await self._asker(f"owner of {load.plan.name}").ask(request)
 
     async def prepare(self) -> None:
         for load in self._loads:

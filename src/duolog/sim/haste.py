@@ -1,0 +1,31 @@
+"""Thresholds that a minute of load would never reach, set low while a seed runs.
+
+Snapshots of queues, segments that are sealed, reclaimed or thinned, damage in them: all of it
+happens within a seed, and to a few hundred messages.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from duolog.broker.queues import snapshots, topics, upkeep
+
+_LOWERED: tuple[tuple[Any, str, int], ...] = (
+    (topics, "MESSAGE_SEGMENT_BYTES", 16 * 1024),
+    (topics, "JOURNAL_SEGMENT_BYTES", 16 * 1024),
+    (upkeep, "SNAPSHOT_AFTER_BYTES", 4 * 1024),
+    (upkeep, "RECLAIM_BYTES_MIN", 4 * 1024),
+    (snapshots, "PIECE_BYTES", 512),
+)
+
+
+@contextmanager
+def hastened() -> Iterator[None]:
+    kept = [(owner, name, getattr(owner, name)) for owner, name, _ in _LOWERED]
+    for owner, name, low in _LOWERED:
+        setattr(owner, name, low)
+    try:
+        yield
+    finally:
+        for owner, name, original in kept:
+            setattr(owner, name, original)

@@ -1,0 +1,159 @@
+"""An operator who drains nodes, moves replicas and leaders and lets queues grow, at random.
+
+Nothing of this may break what was promised to anybody. Whatever is refused, or gets lost, is
+left at that; only nodes are always brought back in the end.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from duolog.client.cluster_operator import ClusterOperator
+from duolog.client.errors import ClientError
+from duolog.sim.cluster import Cluster
+from duolog.sim.node import ADMIN_PORT
+from duolog.sim.workloads.kafka_client import KafkaClient
+from duolog.sim.workloads.kafka_link import LinkLost
+from duolog.sim.workloads.queues import QueueLoad
+from duolog.sim.world import NS_PER_S
+from duolog.wire.kafka.apis import ApiKey
+
+FIRST_SECONDS = 2.0
+PAUSE_SECONDS = (1.0, 8.0)
+ANSWER_SECONDS_MAX = 5.0
+TIMEOUT_MS = 4_000
+REPLICAS_MIN = 2
+"""With fewer, one wiped disk could have had the only copy."""
+PARTITIONS_MAX = 3
+PREFERRED = 0
+
+
+class OperatorLoad:
+    def __init__(self, cluster: Cluster, queues: QueueLoad | None) -> None:
+        self._cluster = cluster
+        self._queues = queues
+        world = cluster.world
+        self._random = world.seed.random("operator")
+        self._client = KafkaClient(
+            cluster.client_process.network, cluster.names, world.seed.random("client operator")
+        )
+        self._admins = [ClusterOperator((name, ADMIN_PORT)) for name in cluster.names]
+        self._drained: int | None = None
+        self._actions: list[Callable[[], Awaitable[str]]] = [
+            self._drain,
+            self._reassign,
+            self._reassign,
+            self._cancel,
+            self._elect,
+            self._grow,
+        ]
+        if queues is not None:
+            self._actions.append(self._spread)
+        self._working: asyncio.Task[None] | None = None
+        self._stopping = False
+        self.log: list[str] = []
+        """What was asked for, for whoever replays it."""
+
+    async def prepare(self) -> None:
+        """There is nothing to be made."""
+
+    def begin(self) -> None:
+        self._working = self._cluster.client_process.loop.create_task(self._run())
+
+    async def finish(self) -> None:
+        """Bring all nodes back."""
+        assert self._working is not None
+        self._stopping = True
+        await self._cluster.as_client(_done(self._working))
+
+    def waits_for(self) -> str:
+        return "the operator"
+
+    async def _run(self) -> None:
+        await asyncio.sleep(FIRST_SECONDS)
+        while not self._stopping:
+            await self._try(self._random.choice(self._actions))
+            await asyncio.sleep(self._random.uniform(*PAUSE_SECONDS))
+        while self._drained is not None:
+            await self._try(self._drain)
+            await self._client.pause()
+
+    async def _try(self, action: Callable[[], Awaitable[str]]) -> None:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS_MAX):
+                what = await action()
+        except (LinkLost, ClientError, TimeoutError) as failure:
+            what = f"{action.__name__.strip('_')} failed: {type(failure).__name__}"
+        self.log.append(f"{self._cluster.world.now_ns / NS_PER_S:10.6f} operator: {what}")
+
+    async def _drain(self) -> str:
+        """A node, or let the one be used again that is drained."""
+        node, draining = self._drained, False
+        if node is None:
+            node, draining = self._random.choice(self._cluster.numbers), True
+        # Also if the answer is lost: what is asked for may happen.
+        self._drained = node
+        await self._random.choice(self._admins).drain(node, draining=draining)
+        self._drained = node if draining else None
+        return f"node {node} is {'drained' if draining else 'used again'}"
+
+    async def _reassign(self) -> str:
+        topic, partition = self._random.choice(await self._partitions())
+        nodes = [*self._cluster.numbers]
+        count = self._random.randint(min(REPLICAS_MIN, len(nodes)), len(nodes))
+        return await self._alter(topic, partition, self._random.sample(nodes, count))
+
+    async def _cancel(self) -> str:
+        topic, partition = self._random.choice(await self._partitions())
+        return await self._alter(topic, partition, None)
+
+    async def _alter(self, topic: str, partition: int, replicas: list[int] | None) -> str:
+        wanted = {"partition_index": partition, "replicas": replicas}
+        fields = {"timeout": TIMEOUT_MS, "topics": [{"name": topic, "partitions": [wanted]}]}
+        answer = await self._client.call_any(ApiKey.ALTER_PARTITION_REASSIGNMENTS, fields)
+        code = int(answer.responses[0].partitions[0].error_code)
+        return f"{topic}-{partition} goes to {replicas}, code {code}"
+
+    async def _elect(self) -> str:
+        fields = {"election_type": PREFERRED, "topic_partitions": None, "timeout": TIMEOUT_MS}
+        await self._client.call_any(ApiKey.ELECT_LEADERS, fields)
+        return "preferred leaders are elected"
+
+    async def _grow(self) -> str:
+        """A standard queue: what nodes lead of it, and who is asked for it, changes."""
+        sizes: dict[str, int] = {}
+        for topic, partition in await self._partitions():
+            if topic in (self._queues.standard_topics if self._queues else ()):
+                sizes[topic] = max(sizes.get(topic, 0), partition + 1)
+        growing = [topic for topic, size in sizes.items() if size < PARTITIONS_MAX]
+        if not growing:
+            return "nothing can grow"
+        topic = self._random.choice(growing)
+        wanted = {"name": topic, "count": sizes[topic] + 1, "assignments": None}
+        fields = {"topics": [wanted], "timeout": TIMEOUT_MS, "validate_only": False}
+        answer = await self._client.call_any(ApiKey.CREATE_PARTITIONS, fields)
+        return f"{topic} gets a partition, code {int(answer.results[0].error_code)}"
+
+    async def _spread(self) -> str:
+        assert self._queues is not None
+        await self._queues.spread_groups()
+        self._actions.remove(self._spread)
+        return "groups are spread over several partitions"
+
+    async def _partitions(self) -> list[tuple[str, int]]:
+        """All that can be moved: journals go with the messages of their queues."""
+        fields = {"topics": None, "allow_auto_topic_creation": False}
+        described: Any = await self._client.call_any(ApiKey.METADATA, fields)
+        found = [
+            (topic.name, each.partition_index)
+            for topic in described.topics
+            for each in topic.partitions
+            if not topic.name.startswith("__queue.")
+        ]
+        if not found:
+            raise LinkLost
+        return sorted(found)
+
+
+async def _done(working: "asyncio.Task[None]") -> None:
+    await working
