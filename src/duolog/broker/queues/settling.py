@@ -145,6 +145,10 @@ class Settling:
             # In a cluster it may be one that was added, of which this node has yet to hear.
             is_invalid = self._queue.is_alone and self._queue.is_whole
             raise receipt_invalid() if is_invalid else not_led()
+        if receipt.epoch > partition.data.leader_epoch:
+            # Another node leads and has handed the message out. What is not known here, or was
+            # received less often, must not be taken for done.
+            raise not_led()
         return receipt, partition
 
 

@@ -170,6 +170,24 @@ async def test_a_receipt_never_settles_another_message_at_the_same_offset(
     assert await one.counts("work") == (0, 1, 0)
 
 
+async def test_a_leader_that_has_yet_to_hear_of_its_successor_takes_nothing_for_done(
+    cluster: QueueCluster,
+) -> None:
+    """The successor has sent and handed out what this node does not know, or knows as older."""
+    await make(cluster)
+    one = cluster.node(1)
+    await one.send("work", Outgoing("a"))
+    (received,) = await one.receive("work", visibility_ms=HIDDEN_MS)
+    queue = one.queues.local("work")
+    receipt = queue.state.receipts.decode(received.receipt_handle)
+    told: list[object] = []
+    for offset in (0, 1):
+        later = queue.state.receipts.encode(0, offset, 2, receipt.epoch + 1, receipt.received_ms)
+        queue.delete([later], told.append)
+        queue.change_visibility([(later, HIDDEN_MS)], told.append)
+    assert [type(refusal) for (refusal,) in told] == [NotLeader] * 4
+
+
 async def test_what_became_of_lost_messages_is_not_what_becomes_of_those_at_their_offsets(
     cluster: QueueCluster,
 ) -> None:
