@@ -331,3 +331,19 @@ async def test_too_few_replicas_are_refused_at_once(cluster: QueueCluster) -> No
     with pytest.raises(NotEnoughReplicas):
         await one.delete("work", received.receipt_handle)
     assert await one.counts("work") == (0, 1, 0)
+
+
+async def test_what_is_in_flight_ends_in_its_time_where_the_next_leaders_clock_is_behind(
+    cluster: QueueCluster,
+) -> None:
+    await make(cluster)
+    one = cluster.node(1)
+    await one.send("work", Outgoing("a"))
+    assert bodies(await one.receive("work", visibility_ms=30_000)) == ["a"]
+    for node in cluster.living[1:]:
+        node.queues.clock._began_ms -= 60_000
+    after = cluster.node(await cluster.fail_over("work"))
+    await eventually(lambda: after.partition_of("work") is not None)
+    assert await after.receive("work") == []
+    cluster.clock.at_ms += 31_000
+    assert bodies(await after.receive("work")) == ["a"]
