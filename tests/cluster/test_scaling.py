@@ -1,5 +1,6 @@
 """A cluster grows, shrinks and is moved about while it is used."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -278,3 +279,38 @@ def test_messages_of_partitions_that_a_queue_got_later_are_received(cluster: Clu
     with SqsLine(cluster.nodes[2].sqs) as wire:
         assert receive_all(wire, url, len(wanted)) == wanted
     until_copies(cluster, lambda found: len(found) == count + 5, "__queue.orders")
+
+
+def test_an_idle_queue_uses_fewer_partitions_and_loses_nothing(tmp_path: Path) -> None:
+    settings = {
+        "leader.imbalance.check.interval.ms": 100,
+        "queue.partitions": 4,
+        "topic.autoscale.max.partitions": 8,
+    }
+    with Cluster(tmp_path, settings=settings) as cluster:
+        with SqsLine(cluster.nodes[1].sqs) as wire:
+            url = wire.call("CreateQueue", QueueName="orders")["QueueUrl"]
+            for number in range(12):
+                wire.call("SendMessage", QueueUrl=url, MessageBody=f"{number:02}")
+            wire.call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=0)
+            until_events(cluster, "partitions closed", 2)
+            for number in range(12, 24):
+                wire.call("SendMessage", QueueUrl=url, MessageBody=f"{number:02}")
+        with SqsLine(cluster.nodes[3].sqs) as wire:
+            assert receive_all(wire, url, 24) == [f"{number:02}" for number in range(24)]
+            assert len(copies(cluster, "orders")) == 4
+            producer = Producer({"bootstrap.servers": cluster.bootstrap})
+            for index in range(4):
+                producer.produce("orders", f"{index}", partition=index)
+            assert producer.flush(30) == 0
+            assert receive_all(wire, url, 4) == ["0", "1", "2", "3"]
+
+
+def until_events(cluster: Cluster, kind: str, count: int) -> None:
+    deadline = time.monotonic() + SETTLE_SECONDS_MAX
+    while time.monotonic() < deadline:
+        events = json.loads(cluster.running[0].asked("/cluster/events?limit=1000"))["events"]
+        if sum(event["kind"] == kind for event in events) >= count:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"no {kind} in time")

@@ -301,6 +301,7 @@ class QueueRegistry(LocalDuties, ABC):
         queue = self._of.get(partition)
         if queue is None:
             return
+        self.clock.follow()
         delivery = partition.delivery
         was_quiet = partition.is_quiet
         partition.is_quiet = True

@@ -169,6 +169,7 @@ class Serving:
         )
         if journal is not None:
             self._attach(queue, partition, journal)
+            self._clock.not_before(journal.log.segments[-1].largest_timestamp)
         await open_state(partition, config, self._broker.flusher, self._clock.now_ms())
         if queue.config is not config:
             # It was changed meanwhile.

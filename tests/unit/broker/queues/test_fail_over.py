@@ -349,3 +349,42 @@ async def test_too_few_replicas_are_refused_at_once(cluster: QueueCluster) -> No
     with pytest.raises(NotEnoughReplicas):
         await one.delete("work", received.receipt_handle)
     assert await one.counts("work") == (0, 1, 0)
+
+
+async def test_what_is_in_flight_ends_in_its_time_where_the_next_leaders_clock_is_behind(
+    cluster: QueueCluster,
+) -> None:
+    await make(cluster)
+    one = cluster.node(1)
+    await one.send("work", Outgoing("a"))
+    assert bodies(await one.receive("work", visibility_ms=30_000)) == ["a"]
+    for node in cluster.living[1:]:
+        node.queues.clock._began_ms -= 60_000
+    after = cluster.node(await cluster.fail_over("work"))
+    await eventually(lambda: after.partition_of("work") is not None)
+    assert await after.receive("work") == []
+    cluster.clock.at_ms += 31_000
+    assert bodies(await after.receive("work")) == ["a"]
+
+
+@pytest.mark.parametrize("is_received_before", [True, False])
+async def test_messages_of_partitions_that_came_before_a_fail_over_are_received_after_it(
+    cluster: QueueCluster, is_received_before: bool
+) -> None:
+    """Whether or not anybody had made a journal for them."""
+    await make(cluster)
+    one = cluster.node(1)
+    await one.receive("work")
+    await one.broker.catalog.create_partitions("work", 2, assignment={1: (2, 3, 1)})
+    await cluster.known("work")
+    partition = cluster.node(2).broker.partition("work", 1)
+    await partition.until_committed(write(partition, b"there"))
+    if is_received_before:
+        await one.receive("work", visibility_ms=0)
+    await cluster.kill(2)
+    halves = ["work", "__queue.work"] if is_received_before else ["work"]
+    await cluster.elect_of(halves, 1, 3, in_sync=(1, 3))
+    await cluster.elect_all("work", 0, 1, in_sync=(1, 3))
+    await eventually(lambda: cluster.node(3).partition_of("work", 1) is not None)
+    assert len(await one.receive("work", wait_ms=2_000)) == 1
+    assert one.broker.catalog.get("__queue.work").partitions == 2
