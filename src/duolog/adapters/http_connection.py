@@ -77,8 +77,9 @@ class HttpConnection(asyncio.Protocol):
                     self._finish()
             else:
                 self.deadline = NEVER
-                assert isinstance(item, Request)
-                self._charge(len(item.body))
+                count = len(item.body)
+                self._charged_bytes += count
+                pool.bodies_bytes += count
         else:
             self._handle(parsed, phase)
 
@@ -220,7 +221,10 @@ class HttpConnection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         request, keep_alive = self._waiting_request
-        self._charge(-len(request.body))
+        count = len(request.body)
+        # As `_charge` does it, without the call.
+        self._charged_bytes -= count
+        self._pool.bodies_bytes -= count
         answer = self._encode(response, keep_alive, request.method)
         if self._queue and not self._finished:
             # Later in this turn: the next handler must not run inside whoever completes a

@@ -6,7 +6,7 @@ ones by letters and digits alone, would be accepted for the same reasons: the pa
 see it, which takes four times as long.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from struct import Struct
 from struct import error as StructError
 
@@ -33,26 +33,29 @@ _UNUSUAL = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
 """What asks for more than an answer."""
 _TO_SHAPE = bytes(ord("x") if bytes((each,)).isalnum() else each for each in range(256))
 
-Fields = tuple[tuple[bytes, bytes], ...]
-"""Headers that change, and how each begins where only its end changes."""
-
 
 class HeadPattern:
     """Heads of the same length, which have the same pieces at the same places."""
 
-    __slots__ = ("_example", "_fields", "_head_bytes", "_pieces", "_shape", "_unpack")
+    __slots__ = ("_example", "_head_bytes", "_names", "_pieces", "_shape", "_starts", "_unpack")
 
     def __init__(
-        self, pieces: tuple[bytes, ...], values: Sequence[bytes], fields: Fields, like: Request
+        self,
+        pieces: tuple[bytes, ...],
+        values: Sequence[bytes],
+        fields: Mapping[bytes, bytes],
+        like: Request,
     ) -> None:
-        """The values that change, of these fields, have the pieces around them."""
+        """The values that change have the pieces around them. `fields`: the headers that they
+        are of, and how each begins where only its end changes."""
         layout = [len(pieces[0])]
         for value, piece in zip(values, pieces[1:], strict=True):
             layout += (len(value), len(piece))
         self._unpack = Struct("".join(f"{length}s" for length in layout)).unpack_from
         self._head_bytes = sum(layout)
         self._pieces = pieces
-        self._fields = fields
+        self._names = tuple(fields)
+        self._starts = tuple(fields.values())
         self._shape = b"".join(values).translate(_TO_SHAPE)
         self._example = Request(like.method, like.path, like.query, like.headers, b"", "")
 
@@ -69,7 +72,7 @@ class HeadPattern:
             return None
         example = self._example
         headers = example.headers.copy()
-        for (name, start), value in zip(self._fields, values, strict=True):
+        for name, start, value in zip(self._names, self._starts, values, strict=True):
             headers[name] = start + value
         body = data[self._head_bytes :]
         if headers[_LENGTH] != b"%d" % len(body):
@@ -114,6 +117,6 @@ class HeadPatterns:
         if pattern is None:
             if len(self._known) >= PATTERNS_MAX:
                 self._known.clear()
-            pattern = HeadPattern(tuple(pieces), values, tuple(fields.items()), request)
+            pattern = HeadPattern(tuple(pieces), values, fields, request)
             self._known[key] = pattern
         return pattern

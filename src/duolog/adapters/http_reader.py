@@ -103,7 +103,8 @@ class RequestReader:
             for pattern in self._seen:
                 request = pattern.read(data, self._peer)
                 if request is not None and len(request.body) <= self._limits.body_bytes_max:
-                    self._note(pattern)
+                    if pattern is not self._seen[0]:
+                        self._note(pattern)
                     return [(request, True)]
         parsed: list[Parsed] = []
         self._parsed = parsed
@@ -135,11 +136,10 @@ class RequestReader:
     def _note(self, pattern: HeadPattern) -> None:
         """What comes next probably looks like this one."""
         seen = self._seen
-        if not seen or pattern is not seen[0]:
-            if pattern in seen:
-                seen.remove(pattern)
-            seen.insert(0, pattern)
-            del seen[PATTERNS_TRIED_MAX:]
+        if pattern in seen:
+            seen.remove(pattern)
+        seen.insert(0, pattern)
+        del seen[PATTERNS_TRIED_MAX:]
 
     def close(self) -> None:
         """Nothing is fed any more. Reader and parser refer to each other, and the garbage

@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from duolog.broker.queues.commits import Commits
-from duolog.broker.queues.identities import sequence_number
+from duolog.broker.queues.handing_out import received, within_bytes
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receiving import Receive, Received, ReceivesTogether
 from duolog.core.queues.changes import Deleted, Trimmed, VisibilityChanged
-from duolog.core.queues.message import from_plain, from_record
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import OverLimit
-from duolog.records.builder import encoded_size
 from duolog.records.record import Record
 
 PARKED_MAX = 100_000
@@ -93,7 +91,7 @@ class Consuming:
         except Refusal:
             # As each of them will find out, and be told.
             return gathered
-        received = [self._received(partition, record, now_ms) for record in records]
+        found = received(self._queue, partition, records, now_ms)
         served: list[Receive] = []
         first = 0
         for receive, _ in alike:
@@ -101,7 +99,7 @@ class Consuming:
                 break
             last = first + receive.count
             receive.handed_out.append((partition, offsets[first:last]))
-            receive.found = received[first:last]
+            receive.found = found[first:last]
             served.append(receive)
             first = last
         self._queue.owner.rearm(partition)
@@ -207,14 +205,14 @@ class Consuming:
         """What the journal must reach before the answer; None if nothing was handed out."""
         offsets, records = self._take_out(partition, count, now_ms)
         if receive.bytes_left is not None:
-            offsets, records = _within_bytes(receive, receive.bytes_left, offsets, records)
+            offsets, records = within_bytes(receive, receive.bytes_left, offsets, records)
         if not offsets:
             return None
         end_offset = self._deliver(
             partition, offsets, now_ms, receive.visibility_ms, receive.attempt
         )
         receive.handed_out.append((partition, offsets))
-        receive.found += [self._received(partition, record, now_ms) for record in records]
+        receive.found += received(self._queue, partition, records, now_ms)
         self._queue.owner.rearm(partition)
         return end_offset
 
@@ -263,31 +261,6 @@ class Consuming:
         partition.change(Deleted(tuple(each for each in gone if each >= start_offset)))
         return found
 
-    def _received(self, partition: QueuePartition, record: Record, now_ms: int) -> Received:
-        key, value, headers, timestamp, offset = record
-        data = partition.data
-        assert offset is not None
-        held = partition.delivery.held(offset)
-        if held is None:
-            # What is delivered at most once is not held: it is gone already.
-            count, received_ms, first_received_ms = 1, now_ms, now_ms
-        else:
-            count, received_ms = held.receive_count, held.received_ms
-            first_received_ms = held.first_received_ms
-        if offset >= partition.own_offset and key is None and value and not headers:
-            message = from_plain(value, timestamp)
-        else:
-            message = from_record(record)
-        queue = self._queue
-        return Received(
-            message.origin or partition.ids.of(offset),
-            queue.receipts.encode(data.index, offset, count, data.leader_epoch, received_ms),
-            message,
-            count,
-            first_received_ms,
-            sequence_number(data.index, offset) if queue.config.fifo else None,
-        )
-
     def _find_again(self, receive: Receive, now_ms: int) -> dict[QueuePartition, tuple[int, ...]]:
         """What the same attempt got, if it was made before."""
         found = {}
@@ -312,7 +285,7 @@ class Consuming:
                 end_offset = partition.change(
                     VisibilityChanged(offset, now_ms + receive.visibility_ms)
                 )
-                receive.found.append(self._received(partition, record, now_ms))
+                receive.found += received(self._queue, partition, (record,), now_ms)
         self._queue.owner.rearm(partition)
         if not receive.visibility_ms:
             # Others may have them already, but not in the middle of this.
@@ -337,17 +310,3 @@ class Consuming:
         """The queue was deleted: whoever waits is told."""
         while self._parked:
             self._parked.popitem(last=False)[0].answer(gone())
-
-
-def _within_bytes(
-    receive: Receive, bytes_left: int, offsets: list[int], records: list[Record]
-) -> tuple[list[int], list[Record]]:
-    """Those of the messages that the answer has room for; the first of all it always has."""
-    room = len(records)
-    for place, record in enumerate(records):
-        bytes_left -= encoded_size(record)
-        if bytes_left < 0 and (place or receive.found):
-            room = place
-            break
-    receive.bytes_left = bytes_left
-    return offsets[:room], records[:room]

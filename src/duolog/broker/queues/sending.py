@@ -114,7 +114,9 @@ class Sending:
         if delay_s is None:
             delay_s = self._queue.config.delay_seconds
         if not delay_s and message.is_plain:
-            return plans.add(self._next_partition(), message.body.encode())
+            partitions = self._queue.partitions
+            partition = partitions[0] if len(partitions) == 1 else self._next_partition()
+            return plans.add(partition, message.body.encode())
         delay_ms = delay_s * 1000
         group = None if message.group_id is None else message.group_id.encode()
         record = to_record(message, fifo=False, delay_ms=delay_ms, now_ms=now_ms)

@@ -123,6 +123,13 @@ class OffsetRanges:
         self._cut(chunk, at, offset, offset + 1)
         return True
 
+    def take_first(self, first: int, next_offset: int) -> bool:
+        """Takes a range away that is how the lowest one begins; False when it is not."""
+        if not self._firsts or self._firsts[0][0] != first or self._nexts[0][0] < next_offset:
+            return False
+        self._cut(0, 0, first, next_offset)
+        return True
+
     def remove(self, first: int, next_offset: int) -> list[tuple[int, int]]:
         """Takes away what of a range is in the set, and says what that was."""
         removed = []

@@ -167,7 +167,14 @@ class Transitions:
         offsets, now_ms, deadline_ms, attempt = change
         all_held, waiting = self._held, self._waiting
         fresh = 0
-        delivered = []
+        delivered: list[int] = []
+        if self._is_first_in_line(offsets):
+            # What most receives get, and nothing of it has to be looked for.
+            for offset in offsets:
+                all_held[offset] = Held(deadline_ms, now_ms, now_ms, None, attempt)
+            fresh = len(offsets)
+            delivered += offsets
+            offsets = ()
         for offset in offsets:
             held = all_held.get(offset)
             if held is not None:
@@ -190,6 +197,16 @@ class Transitions:
             if attempt:
                 self._attempts.note(attempt, now_ms, tuple(delivered))
             self._deadlines.add(deadline_ms, delivered)
+
+    def _is_first_in_line(self, offsets: tuple[int, ...]) -> bool:
+        """Whether these are the first fresh messages of a queue without groups: then they are
+        taken away."""
+        waiting = self._waiting
+        if type(waiting) is not Ungrouped or not offsets:
+            return False
+        first, next_offset = offsets[0], offsets[0] + len(offsets)
+        is_run = offsets == tuple(range(first, next_offset))
+        return is_run and waiting.deliver_first(first, next_offset)
 
     def _deliver_again(self, offset: int, held: Held, change: Delivered) -> None:
         if held.is_in_flight:

@@ -53,6 +53,13 @@ class Ungrouped:
         self.returned_next = True
         return None
 
+    def deliver_first(self, first: int, next_offset: int) -> bool:
+        """As `deliver`, of the first messages of all that are fresh; False when these are not."""
+        if not self.fresh.take_first(first, next_offset):
+            return False
+        self.returned_next = True
+        return True
+
     def redeliver(self, offset: int, held: Held, now_ms: int) -> None:
         del self.returned[offset]
         self.returned_next = False

@@ -4,7 +4,7 @@ from duolog.broker.queues.sending import Sent
 from duolog.model.errors import Refusal
 from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.sent import digests_of
-from duolog.sqs_api.validation.outgoing import check_ordering, checked_outgoing, message_sizes
+from duolog.sqs_api.validation.outgoing import check_ordering, checked_outgoing, message_size
 from duolog.wire.sqs.messages import SendMessageRequest, SendMessageResult
 
 
@@ -12,9 +12,8 @@ def handle(context: Context, request: SendMessageRequest, done: Done[SendMessage
     queue = context.queue(request.queue_url)
     config = queue.config
     check_ordering((request,), config)
-    (size,) = message_sizes((request,))
     outgoing = checked_outgoing(
-        request, size, config, context.sender_id, is_unescaped=context.is_unescaped
+        request, message_size(request), config, context.sender_id, is_unescaped=context.is_unescaped
     )
 
     def sent(results: list[Sent | Refusal] | Refusal) -> None:

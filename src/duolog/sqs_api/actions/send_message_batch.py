@@ -7,7 +7,7 @@ from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.faults import error_entry
 from duolog.sqs_api.sent import digests_of
 from duolog.sqs_api.validation.batches import check_batch_size, check_entries
-from duolog.sqs_api.validation.outgoing import check_ordering, checked_outgoing, message_sizes
+from duolog.sqs_api.validation.outgoing import check_ordering, checked_outgoing, message_size
 from duolog.wire.sqs.messages import (
     BatchResultErrorEntry,
     SendMessageBatchRequest,
@@ -24,7 +24,7 @@ def handle(
     config = queue.config
     entries = request.entries
     check_entries(entries)
-    sizes = message_sizes(entries)
+    sizes = list(map(message_size, entries))
     check_batch_size(sum(sizes))
     check_ordering(entries, config)
     accepted: list[SendMessageBatchRequestEntry] = []

@@ -19,14 +19,11 @@ from duolog.wire.sqs.messages import SendMessageBatchRequestEntry, SendMessageRe
 Sending = SendMessageRequest | SendMessageBatchRequestEntry
 
 
-def message_sizes(asked: Sequence[Sending]) -> list[int]:
-    """Bytes of each body and its attributes; system attributes do not count."""
-    sizes = []
-    for each in asked:
-        body, attributes = each.message_body, each.message_attributes
-        size = len(body) if body.isascii() else len(body.encode())
-        sizes.append(size + attributes_size(attributes) if attributes else size)
-    return sizes
+def message_size(asked: Sending) -> int:
+    """Bytes of the body and the attributes; system attributes do not count."""
+    body, attributes = asked.message_body, asked.message_attributes
+    size = len(body) if body.isascii() else len(body.encode())
+    return size + attributes_size(attributes) if attributes else size
 
 
 def check_ordering(asked: Sequence[Sending], config: QueueConfig) -> None:
@@ -47,7 +44,7 @@ def check_ordering(asked: Sequence[Sending], config: QueueConfig) -> None:
 def checked_outgoing(
     asked: Sending, size: int, config: QueueConfig, sender_id: str, *, is_unescaped: bool
 ) -> Outgoing:
-    """`size` as `message_sizes` tells it; `is_unescaped` as the context does."""
+    """`size` as `message_size` tells it; `is_unescaped` as the context does."""
     body = asked.message_body
     if not body:
         raise MissingParameter("The request must contain the parameter MessageBody.")

@@ -13,7 +13,9 @@ from duolog.core.queues.ranges import OffsetRanges
 spans = st.tuples(st.integers(0, 80), st.integers(1, 8)).map(lambda span: (span[0], sum(span)))
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["add", "append", "discard", "remove", "remove_below", "remove_from"]),
+        st.sampled_from(
+            ["add", "append", "discard", "take_first", "remove", "remove_below", "remove_from"]
+        ),
         spans,
     ),
     max_size=60,
@@ -42,6 +44,12 @@ def test_ranges_are_a_set_of_offsets(
             case "discard":
                 assert ranges.discard(first) == (first in model)
                 model.discard(first)
+            case "take_first":
+                first = min(model, default=first)
+                if ranges.take_first(first, first + 2):
+                    assert {first, first + 1} <= model
+                    model -= {first, first + 1}
+                assert not ranges.take_first(first + 1_000, first + 1_001)
             case "remove":
                 removed = ranges.remove(first, next_offset)
                 assert offsets_of(removed) == sorted(span & model)
