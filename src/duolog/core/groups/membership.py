@@ -55,6 +55,9 @@ class Membership:
         if request.member_id == UNKNOWN_MEMBER_ID:
             return self._join_unknown(request, ticket, now)
         if request.member_id in roster.pending:
+            if request.instance_id is not None:
+                # That id was given to somebody without one; a static member has a place of its own.
+                raise UnknownMember(f"{request.member_id!r} was not given to a static member")
             return self._add(request, request.member_id, ticket, now)
         member = roster.check(MemberIdentity(request.member_id, request.instance_id))
         return self._rejoin(member, request, ticket, now)

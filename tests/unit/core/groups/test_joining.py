@@ -110,6 +110,14 @@ def test_a_pending_member_may_leave(driver: Driver) -> None:
     assert driver.group.is_forgettable
 
 
+def test_an_id_that_was_given_to_a_dynamic_member_is_none_of_a_static_one(driver: Driver) -> None:
+    driver.join(instance_id="a")
+    pending = driver.given_id(driver.join(knows_id_handshake=True))
+    with pytest.raises(UnknownMember):
+        driver.join(pending, instance_id="a")
+    assert [each.instance_id for each in driver.group.describe_members()] == ["a"]
+
+
 def test_a_follower_that_joins_again_unchanged_gets_the_same_answer(driver: Driver) -> None:
     _, follower = driver.stable(2)
     reply = driver.joined(driver.join(follower))
