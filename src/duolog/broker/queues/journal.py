@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from duolog.broker.damage import past_damage
 from duolog.broker.partition import Partition
+from duolog.broker.queues.doubts import OnDamage, pass_over
 from duolog.broker.queues.journal_records import (
     NO_OFFSET,
     JournalHead,
@@ -49,6 +50,7 @@ class Journal:
         "begun_offset",
         "bytes_written",
         "data",
+        "on_damage",
         "on_failure",
         "partition",
         "retry_ms",
@@ -71,6 +73,8 @@ class Journal:
         self._turn = turn
         self.on_failure: Callable[[], None] = lambda: None
         """Takes back what was decided since the last write."""
+        self.on_damage: OnDamage = pass_over
+        """Told when what was written is read."""
         self._gathered: list[bytes] = []
         self.retry_ms = 0
         """Not before then is anything decided: taking it back costs more than the write."""
@@ -163,6 +167,7 @@ class Journal:
                             yield JournalEntry(record.offset, head, record.value or b"")
                     reached = read_header(batch).next_offset
             except (CorruptBatch, ValueError) as error:
+                self.on_damage(reached)
                 offset = past_damage(log, reached)
                 self.report_damage(reached, offset, error)
             else:

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import count, repeat
 
 from duolog.broker.partition import Partition
+from duolog.broker.queues.doubts import OnDamage, pass_over
 from duolog.core.queues.plain_batch import plain_values
 from duolog.model.errors import CorruptBatch, OffsetOutOfRange
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
@@ -34,7 +35,7 @@ log = get_logger("queues")
 
 
 class MessageReader:
-    __slots__ = ("_kept", "_kept_bytes", "_next_offset", "_partition")
+    __slots__ = ("_kept", "_kept_bytes", "_next_offset", "_partition", "on_damage")
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
@@ -43,11 +44,12 @@ class MessageReader:
         self._kept_bytes = 0
         self._next_offset = 0
         """Where the last read ended."""
+        self.on_damage: OnDamage = pass_over
 
     def take(self, offset: int) -> Record | None:
         """The record; None when it is gone: expired, deleted by its key, or damaged.
 
-        StorageFailed when the disk cannot be read.
+        StorageFailed when the disk cannot be read, or another node has what is damaged here.
         """
         record = self._kept.pop(offset, None)
         if record is None:
@@ -98,6 +100,7 @@ class MessageReader:
             return
         except CorruptBatch as error:
             if offset not in kept:
+                self.on_damage(offset)
                 log.error(
                     "a message is damaged and cannot be delivered",
                     topic=partition.topic.name,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from duolog.broker.damage import past_damage
 from duolog.broker.partition import Partition
+from duolog.broker.queues.doubts import OnDamage, pass_over
 from duolog.broker.queues.identities import MessageIds
 from duolog.broker.queues.journal import Journal
 from duolog.broker.queues.message_reader import MessageReader
@@ -79,6 +80,7 @@ class QueuePartition:
         "is_quiet",
         "journal",
         "loaded_offset",
+        "on_damage",
         "own_offset",
         "reader",
         "upkeep_ms",
@@ -98,6 +100,8 @@ class QueuePartition:
         self.delivery = delivery
         self.deduplication = deduplication
         self.reader = MessageReader(data)
+        self.on_damage: OnDamage = pass_over
+        """Told when messages are scanned."""
         self.ids = MessageIds(data.topic.id, data.index)
         self.armed_ms: int | None = None
         """When time is next looked at."""
@@ -240,6 +244,7 @@ class QueuePartition:
                             yield record
                     reached = read_header(batch).next_offset
             except CorruptBatch:
+                self.on_damage(reached)
                 reached = past_damage(log, reached)
             if reached == offset:
                 return

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
+from duolog.broker.queues.doubts import Doubts, pass_over
 from duolog.broker.queues.journal import Journal
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
@@ -57,6 +58,7 @@ class Serving:
         self._clock = clock
         self._turn = turn
         self._owner = owner
+        self._doubts = Doubts(broker)
         self._openings: dict[tuple[Queue, int], asyncio.Task[None]] = {}
         """Partitions that are about to be served."""
         broker.leadership.append(self)
@@ -170,7 +172,14 @@ class Serving:
         if journal is not None:
             self._attach(queue, partition, journal)
             self._clock.not_before(journal.log.segments[-1].largest_timestamp)
+        doubt = partial(self._doubts.raise_for, data)
+        partition.on_damage = partition.reader.on_damage = doubt
+        if partition.journal is not None and journal is not None:
+            partition.journal.on_damage = partial(self._doubts.raise_for, journal)
         await open_state(partition, config, self._broker.flusher, self._clock.now_ms())
+        partition.on_damage = pass_over
+        if partition.journal is not None:
+            partition.journal.on_damage = pass_over
         if queue.config is not config:
             # It was changed meanwhile.
             partition.delivery.rules = rules_of(queue.config)

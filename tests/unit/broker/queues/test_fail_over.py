@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.group_shell import SetClock
-from tests.fakes.queue_cluster import QueueCluster, bodies
+from tests.fakes.queue_cluster import QueueCluster, QueueNode, bodies
 from tests.fakes.replicas import eventually, write
 
 from duolog.adapters.sqlite import SqliteStore
+from duolog.broker.housekeeping import Housekeeping
+from duolog.broker.queues import doubts, topics, upkeep
 from duolog.broker.queues import snapshots as snapshots_module
-from duolog.broker.queues import upkeep
 from duolog.core.queues.message import Outgoing
-from duolog.model.errors import LeadershipLost, NotEnoughReplicas, NotLeader, Refusal
+from duolog.model.errors import LeadershipLost, NotEnoughReplicas, NotLeader, Refusal, StorageFailed
 
 HIDDEN_MS = 3_600_000
 
@@ -178,14 +179,14 @@ async def test_a_leader_that_has_yet_to_hear_of_its_successor_takes_nothing_for_
     one = cluster.node(1)
     await one.send("work", Outgoing("a"))
     (received,) = await one.receive("work", visibility_ms=HIDDEN_MS)
-    queue = one.queues.local("work")
-    receipt = queue.state.receipts.decode(received.receipt_handle)
-    told: list[object] = []
+    receipts = one.queues.local("work").state.receipts
+    receipt = receipts.decode(received.receipt_handle)
     for offset in (0, 1):
-        later = queue.state.receipts.encode(0, offset, 2, receipt.epoch + 1, receipt.received_ms)
-        queue.delete([later], told.append)
-        queue.change_visibility([(later, HIDDEN_MS)], told.append)
-    assert [type(refusal) for (refusal,) in told] == [NotLeader] * 4
+        later = receipts.encode(0, offset, 2, receipt.epoch + 1, receipt.received_ms)
+        (refusal,) = await one.delete("work", later)
+        assert isinstance(refusal, NotLeader)
+        (refusal,) = await one.hide("work", later, HIDDEN_MS)
+        assert isinstance(refusal, NotLeader)
 
 
 async def test_what_became_of_lost_messages_is_not_what_becomes_of_those_at_their_offsets(
@@ -388,3 +389,45 @@ async def test_messages_of_partitions_that_came_before_a_fail_over_are_received_
     await eventually(lambda: cluster.node(3).partition_of("work", 1) is not None)
     assert len(await one.receive("work", wait_ms=2_000)) == 1
     assert one.broker.catalog.get("__queue.work").partitions == 2
+
+
+@pytest.fixture
+async def damaged(cluster: QueueCluster, monkeypatch: pytest.MonkeyPatch) -> QueueNode:
+    """The leader of a queue with six messages, whose copy of the first is damaged."""
+    monkeypatch.setattr(topics, "MESSAGE_SEGMENT_BYTES", 16_384)
+    await make(cluster)
+    one = cluster.node(1)
+    for each in range(6):
+        await one.send("work", Outgoing(str(each) * 6_000))
+    one.disk.flip_bit(one.broker.partition("work", 0).log.segments[0].path, 100)
+    return one
+
+
+async def test_a_message_that_is_damaged_on_one_node_comes_from_another(
+    cluster: QueueCluster, damaged: QueueNode
+) -> None:
+    with pytest.raises(StorageFailed):
+        await damaged.receive("work", 1)
+    await Housekeeping(damaged.broker).verify_doubted()
+    await cluster.elect_all("work", 0, 2)
+    two = cluster.node(2)
+    await eventually(lambda: two.partition_of("work") is not None)
+    assert bodies(await two.receive("work", 1)) == ["0" * 6_000]
+
+
+async def test_a_queue_is_not_opened_where_what_others_have_is_damaged(
+    cluster: QueueCluster, damaged: QueueNode
+) -> None:
+    await cluster.elect_all("work", 0, 2)
+    await eventually(lambda: damaged.partition_of("work") is None)
+    await cluster.elect_all("work", 0, 1)
+    await eventually(lambda: damaged.broker.doubted)
+    assert damaged.partition_of("work") is None
+
+
+async def test_damage_that_nobody_finds_is_passed_over_in_the_end(
+    cluster: QueueCluster, damaged: QueueNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doubts, "DOUBT_MS_MAX", 0)
+    found = bodies(await damaged.receive("work", 10))
+    assert found == [str(each) * 6_000 for each in range(1, 6)]
