@@ -1,6 +1,7 @@
 """Queues that push: delivered by POST, settled by the answer, never lost or hidden for long."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
@@ -369,6 +370,12 @@ def test_an_endpoint_that_was_taken_away_while_messages_were_on_their_way_gets_n
         await house.queues.set_attributes("work", {"duolog:PushEndpoint": ""})
 
     house.run(change_twice())
+    for _ in range(200):
+        # The queue's journal is made once the queue has stopped changing.
+        house.clock.at_ms += 50
+        house.run(asyncio.to_thread(time.sleep, 0.005))
+        if not house.queues.opening_count:
+            break
     house.settle()
     assert endpoint.under_way == []
     assert sum(house.queue("work").counts()) + len(endpoint.posted) == 1
