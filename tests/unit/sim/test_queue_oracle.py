@@ -5,7 +5,7 @@ import pytest
 from duolog.sim.oracle.queues import Delivered, QueueOracle
 from duolog.sim.oracle.verdict import Verdict
 
-HIDDEN_NS = 100
+HIDDEN_NS = 100_000_000
 
 
 class Clock:
@@ -176,9 +176,9 @@ def test_a_message_that_was_returned_may_come_at_once(oracle, verdict, clock, re
 
 
 def test_a_delayed_message_before_its_time_is_noticed(oracle, verdict, clock):
-    oracle.attempted("h:0", "h", 50)
-    clock.now_ns = 49
-    oracle.received([Delivered("h:0", "id", 1)], 40, HIDDEN_NS)
+    oracle.attempted("h:0", "h", 50_000_000)
+    clock.now_ns = 48_000_000
+    oracle.received([Delivered("h:0", "id", 1)], 40_000_000, HIDDEN_NS)
     assert rules(verdict) == ["hidden messages"]
 
 

@@ -14,6 +14,9 @@ from typing import NamedTuple
 from duolog.sim.oracle.messages import Deletion, Message, Stay
 from duolog.sim.oracle.verdict import Verdict
 
+GRAIN_NS = 1_000_000
+"""Queues count time in milliseconds."""
+
 
 class Delivered(NamedTuple):
     """A message, as one receive brought it."""
@@ -121,7 +124,8 @@ class QueueOracle:
     def deleted(self, body: str, count: int, *, is_dead: bool = False) -> None:
         """It was acknowledged."""
         stay, now_ns = self._stay(body, is_dead), self._now_ns()
-        in_time = now_ns < stay.hidden_until_ns and self._clocks_agree() and stay.latest == count
+        is_hidden = now_ns + GRAIN_NS < stay.hidden_until_ns
+        in_time = is_hidden and self._clocks_agree() and stay.latest == count
         # A FIFO queue refuses a receipt that is not the latest one's.
         stay.deletions.append(Deletion(count, now_ns, in_time or self._is_fifo))
         if len(stay.deletions) == 1:
@@ -156,7 +160,7 @@ class QueueOracle:
             self._violated("receive counts rise", f"{body} came as {count} after {other}")
         if stay.is_over(count, asked_ns):
             self._violated("deleted messages stay deleted", f"{body} came back")
-        now_ns = self._now_ns()
+        now_ns = self._now_ns() + GRAIN_NS
         if now_ns < max(stay.hidden_until_ns, message.due_ns) and self._clocks_agree():
             self._violated("hidden messages", f"{body} came before its time")
         if is_dead:
