@@ -5,7 +5,8 @@ import pytest
 from duolog.sim.oracle.queues import Delivered, QueueOracle
 from duolog.sim.oracle.verdict import Verdict
 
-HIDDEN_NS = 100_000_000
+MS = 1_000_000
+HIDDEN_NS = 100 * MS
 
 
 class Clock:
@@ -54,9 +55,9 @@ def oracle(new_oracle):
 @pytest.fixture
 def receive(clock):
     def receive(oracle, *numbers, receives=1, asked_ns=None, is_dead=False):
-        clock.now_ns += 10
+        clock.now_ns += 10 * MS
         found = [Delivered(f"g:{n}", f"id-{n}", receives, is_dead) for n in numbers]
-        asked_ns = clock.now_ns - 5 if asked_ns is None else asked_ns
+        asked_ns = clock.now_ns - 5 * MS if asked_ns is None else asked_ns
         oracle.received(found, asked_ns, HIDDEN_NS)
 
     return receive
@@ -65,7 +66,7 @@ def receive(clock):
 @pytest.fixture
 def delete(clock):
     def delete(oracle, number, receives=1, *, is_dead=False):
-        clock.now_ns += 10
+        clock.now_ns += 10 * MS
         oracle.deleting(f"g:{number}", receives, is_dead=is_dead)
         oracle.deleted(f"g:{number}", receives, is_dead=is_dead)
 
@@ -98,11 +99,11 @@ def test_a_message_that_nobody_sent_is_noticed(oracle, verdict):
 
 def test_a_deleted_message_that_comes_back_is_noticed(oracle, verdict, clock, receive, delete):
     receive(oracle, 0)
-    clock.now_ns = 200
+    clock.now_ns = 200 * MS
     delete(oracle, 0)
-    receive(oracle, 0, receives=2, asked_ns=205)
+    receive(oracle, 0, receives=2, asked_ns=205 * MS)
     assert verdict.violations == [], "that receive was under way"
-    clock.now_ns = 400
+    clock.now_ns = 400 * MS
     receive(oracle, 0, receives=3)
     assert rules(verdict) == ["deleted messages stay deleted"]
 
@@ -110,14 +111,14 @@ def test_a_deleted_message_that_comes_back_is_noticed(oracle, verdict, clock, re
 def test_a_late_deletion_in_a_standard_queue_promises_nothing(new_oracle, verdict, clock, delete):
     oracle = new_oracle(is_fifo=False)
     oracle.received([Delivered("g:0", "id-0", 1)], 0, HIDDEN_NS)
-    clock.now_ns = 200
+    clock.now_ns = 200 * MS
     delete(oracle, 0)
-    oracle.received([Delivered("g:0", "id-0", 3)], 300, HIDDEN_NS)
+    oracle.received([Delivered("g:0", "id-0", 3)], 300 * MS, HIDDEN_NS)
     assert verdict.violations == [], "somebody may have had it as the second delivery before"
-    oracle.received([Delivered("g:1", "id-1", 1)], 300, HIDDEN_NS)
-    clock.now_ns = 500
+    oracle.received([Delivered("g:1", "id-1", 1)], 300 * MS, HIDDEN_NS)
+    clock.now_ns = 500 * MS
     delete(oracle, 1)
-    oracle.received([Delivered("g:1", "id-1", 2)], 600, HIDDEN_NS)
+    oracle.received([Delivered("g:1", "id-1", 2)], 600 * MS, HIDDEN_NS)
     assert rules(verdict) == ["deleted messages stay deleted"]
 
 
@@ -145,7 +146,7 @@ def test_a_message_that_gets_another_id_when_it_is_sent_again_is_noticed(oracle,
 
 def test_a_deletion_with_a_stale_receipt_does_not_count(oracle, clock, receive):
     receive(oracle, 0)
-    clock.now_ns = 200
+    clock.now_ns = 200 * MS
     receive(oracle, 0, receives=2)
     assert not oracle.deleting("g:0", 1)
     assert oracle.left == ["g:0", "g:1"]
@@ -153,7 +154,7 @@ def test_a_deletion_with_a_stale_receipt_does_not_count(oracle, clock, receive):
 
 def test_a_receive_count_that_goes_back_is_noticed(oracle, verdict, clock, receive):
     receive(oracle, 0, receives=2)
-    clock.now_ns = 200
+    clock.now_ns = 200 * MS
     receive(oracle, 0, receives=1)
     assert rules(verdict) == ["receive counts rise"]
 
@@ -176,9 +177,9 @@ def test_a_message_that_was_returned_may_come_at_once(oracle, verdict, clock, re
 
 
 def test_a_delayed_message_before_its_time_is_noticed(oracle, verdict, clock):
-    oracle.attempted("h:0", "h", 50_000_000)
-    clock.now_ns = 48_000_000
-    oracle.received([Delivered("h:0", "id", 1)], 40_000_000, HIDDEN_NS)
+    oracle.attempted("h:0", "h", 50 * MS)
+    clock.now_ns = 48 * MS
+    oracle.received([Delivered("h:0", "id", 1)], 40 * MS, HIDDEN_NS)
     assert rules(verdict) == ["hidden messages"]
 
 
@@ -208,6 +209,6 @@ def test_a_dead_letter_that_comes_to_life_is_noticed(new_oracle, verdict, clock,
     oracle = new_oracle(is_fifo=False, receives_max=2)
     receive(oracle, 0)
     receive(oracle, 0, is_dead=True)
-    clock.now_ns = 500
+    clock.now_ns = 500 * MS
     receive(oracle, 0, receives=3)
     assert rules(verdict) == ["dead letters", "dead letters"]
