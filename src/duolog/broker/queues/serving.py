@@ -171,7 +171,9 @@ class Serving:
         )
         if journal is not None:
             self._attach(queue, partition, journal)
-            self._clock.not_before(journal.log.segments[-1].largest_timestamp)
+            for header in journal.log.headers(journal.log.end_offset - 1):
+                # Of the last batch itself: an index may have been damaged by a crash.
+                self._clock.not_before(header.max_timestamp)
         doubt = partial(self._doubts.raise_for, data)
         partition.on_damage = partition.reader.on_damage = doubt
         if partition.journal is not None and journal is not None:
