@@ -165,16 +165,26 @@ class Transitions:
 
     def _apply_delivered(self, change: Delivered) -> None:
         offsets, now_ms, deadline_ms, attempt = change
+        if self._take_first_in_line(offsets):
+            # What most receives get, and nothing of it has to be looked for.
+            for offset in offsets:
+                self._held[offset] = Held(deadline_ms, now_ms, now_ms, None, attempt)
+            fresh, delivered = len(offsets), list(offsets)
+        else:
+            fresh, delivered = self._deliver_each(change)
+        self.ready_count -= fresh
+        self.in_flight_count += fresh
+        if delivered:
+            if attempt:
+                self._attempts.note(attempt, now_ms, tuple(delivered))
+            self._deadlines.add(deadline_ms, delivered)
+
+    def _deliver_each(self, change: Delivered) -> tuple[int, list[int]]:
+        """How many were delivered for the first time, and all that were."""
+        offsets, now_ms, deadline_ms, attempt = change
         all_held, waiting = self._held, self._waiting
         fresh = 0
         delivered: list[int] = []
-        if self._is_first_in_line(offsets):
-            # What most receives get, and nothing of it has to be looked for.
-            for offset in offsets:
-                all_held[offset] = Held(deadline_ms, now_ms, now_ms, None, attempt)
-            fresh = len(offsets)
-            delivered += offsets
-            offsets = ()
         for offset in offsets:
             held = all_held.get(offset)
             if held is not None:
@@ -191,16 +201,10 @@ class Transitions:
                 all_held[offset] = Held(deadline_ms, now_ms, now_ms, group, attempt)
                 fresh += 1
             delivered.append(offset)
-        self.ready_count -= fresh
-        self.in_flight_count += fresh
-        if delivered:
-            if attempt:
-                self._attempts.note(attempt, now_ms, tuple(delivered))
-            self._deadlines.add(deadline_ms, delivered)
+        return fresh, delivered
 
-    def _is_first_in_line(self, offsets: tuple[int, ...]) -> bool:
-        """Whether these are the first fresh messages of a queue without groups: then they are
-        taken away."""
+    def _take_first_in_line(self, offsets: tuple[int, ...]) -> bool:
+        """Take them away if they are the first fresh messages of a queue without groups."""
         waiting = self._waiting
         if type(waiting) is not Ungrouped or not offsets:
             return False

@@ -1,15 +1,11 @@
 """Another node leads a queue: what was told by the one before it holds."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-from tests.fakes.group_shell import SetClock
 from tests.fakes.queue_cluster import QueueCluster, QueueNode, bodies
 from tests.fakes.replicas import eventually, write
 
-from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.housekeeping import Housekeeping
 from duolog.broker.queues import doubts, topics, upkeep
 from duolog.broker.queues import snapshots as snapshots_module
@@ -17,16 +13,6 @@ from duolog.core.queues.message import Outgoing
 from duolog.model.errors import LeadershipLost, NotEnoughReplicas, NotLeader, Refusal, StorageFailed
 
 HIDDEN_MS = 3_600_000
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[QueueCluster]:
-    store = await SqliteStore.open(str(tmp_path / "meta.sqlite"), SetClock())
-    made = QueueCluster(store)
-    await made.start(1, 2, 3)
-    yield made
-    await made.stop()
-    await store.close()
 
 
 async def make(cluster: QueueCluster, name: str = "work", **attributes: str) -> None:

@@ -1,17 +1,13 @@
 """Requests that meet a queue while its partitions, or their leaders, are becoming others."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.group_shell import SetClock
 from tests.fakes.queue_cluster import QueueCluster, QueueNode, bodies
 from tests.fakes.replicas import eventually, write
 
-from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.queues import serving
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.recovery import open_state
@@ -25,16 +21,6 @@ from duolog.core.queues.routing import partition_for_group
 from duolog.model.errors import NotLeader, PeerFailed, StorageFailed
 
 BY_GROUP = {"FifoQueue": "true", "DeduplicationScope": "messageGroup"}
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[QueueCluster]:
-    store = await SqliteStore.open(str(tmp_path / "meta.sqlite"), SetClock())
-    made = QueueCluster(store)
-    await made.start(1, 2, 3)
-    yield made
-    await made.stop()
-    await store.close()
 
 
 async def make(cluster: QueueCluster, name: str = "work", **attributes: str) -> QueueNode:

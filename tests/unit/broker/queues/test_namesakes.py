@@ -2,31 +2,17 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-from tests.fakes.group_shell import SetClock
 from tests.fakes.queue_cluster import QueueCluster, QueueNode, bodies
 from tests.fakes.replicas import eventually
 
-from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.queues.catalog_entries import queue_key
 from duolog.core.queues.message import Outgoing
 from duolog.model.errors import Refusal
 from duolog.model.names import queue_state_topic
 from duolog.model.queue_errors import QueueNameExists
 from duolog.ports.metastore import Compare
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[QueueCluster]:
-    store = await SqliteStore.open(str(tmp_path / "meta.sqlite"), SetClock())
-    made = QueueCluster(store)
-    await made.start(1, 2, 3)
-    yield made
-    await made.stop()
-    await store.close()
 
 
 def hold_removals(node: QueueNode, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:

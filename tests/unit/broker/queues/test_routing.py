@@ -1,15 +1,11 @@
 """Any node answers any request of a queue whose partitions are led by several."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-from tests.fakes.group_shell import SetClock
 from tests.fakes.queue_cluster import ACCOUNT, REGION, QueueCluster, bodies
 from tests.fakes.replicas import eventually
 
-from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.core.queues.message import Outgoing
@@ -25,16 +21,6 @@ HIGH_THROUGHPUT = {
     "DeduplicationScope": "messageGroup",
     "FifoThroughputLimit": "perMessageGroupId",
 }
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[QueueCluster]:
-    store = await SqliteStore.open(str(tmp_path / "meta.sqlite"), SetClock())
-    made = QueueCluster(store)
-    await made.start(1, 2, 3)
-    yield made
-    await made.stop()
-    await store.close()
 
 
 async def make_spread(cluster: QueueCluster, name: str = "work", **attributes: str) -> None:

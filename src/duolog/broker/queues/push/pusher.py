@@ -88,13 +88,13 @@ class Pusher:
             # are pushed at once. Of several receives each has another group.
             wanted = 1 if self._queue.config.fifo else room
             taken = self._slots.take(wanted, self.look)
-            if not taken or not self._ask(taken):
+            if not taken:
                 return
+            self._ask(taken)
 
-    def _ask(self, count: int) -> bool:
-        """Receive so many messages, whose slots are taken; False if there are none after all."""
+    def _ask(self, count: int) -> None:
+        """Receive so many messages, whose slots are taken."""
         config = self._queue.config
-        before = self._taken
         self._taken += count
         self._queue.receive(
             count=count,
@@ -103,7 +103,6 @@ class Pusher:
             attempt=None,
             done=partial(self._received, count),
         )
-        return self._taken > before
 
     def _received(self, asked: int, result: list[Received] | Refusal) -> None:
         if isinstance(result, Refusal):
