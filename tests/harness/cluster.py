@@ -84,9 +84,9 @@ class Cluster:
     def running(self) -> list[Node]:
         return [node for node in self.nodes.values() if node.running]
 
-    def described(self) -> dict[str, Any]:
-        """What any node that serves says about the cluster."""
-        told: dict[str, Any] = json.loads(self.running[0].asked("/cluster"))
+    def described(self, by: Node | None = None) -> dict[str, Any]:
+        """What a node says about the cluster: this one, or any that serves."""
+        told: dict[str, Any] = json.loads((by or self.running[0]).asked("/cluster"))
         return told
 
     def admin(self) -> AdminClient:
@@ -102,13 +102,15 @@ class Cluster:
         """Ask for a node to be emptied."""
         self.running[0].asked(f"/cluster/nodes/{number}/drain", b'{"draining": true}')
 
-    def until(self, holds: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
-        """Wait until the cluster's description is as wanted."""
+    def until(
+        self, holds: Callable[[dict[str, Any]], bool], what: str, *, by: Node | None = None
+    ) -> dict[str, Any]:
+        """Wait until the cluster's description is as wanted, as this node or as any sees it."""
         deadline = time.monotonic() + SETTLE_SECONDS_MAX
         told: dict[str, Any] = {}
         while time.monotonic() < deadline:
             try:
-                told = self.described()
+                told = self.described(by)
                 if holds(told):
                     return told
             except OSError:
@@ -117,16 +119,18 @@ class Cluster:
         raise AssertionError(f"not within {SETTLE_SECONDS_MAX:.0f} s: {what}; last {told}")
 
     def until_settled(self) -> None:
-        """Every partition has a leader and all of its copies in sync."""
+        """Every node sees all the others, and all partitions led and all copies in sync."""
         nodes = len(self.running)
-        self.until(
-            lambda told: (
-                len([each for each in told["nodes"] if each["alive"]]) == nodes
-                and not told["partitions"]["leaderless"]
-                and not told["partitions"]["under_replicated"]
-            ),
-            "all copies in sync",
-        )
+        for node in self.running:
+            self.until(
+                lambda told: (
+                    len([each for each in told["nodes"] if each["alive"]]) == nodes
+                    and not told["partitions"]["leaderless"]
+                    and not told["partitions"]["under_replicated"]
+                ),
+                f"all copies in sync, seen by {node.directory.name}",
+                by=node,
+            )
 
     def check_logs(self) -> None:
         for node in self.nodes.values():

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from duolog.app.load import LoadGauge
@@ -28,6 +29,7 @@ from duolog.wire.peer.hello import Hello
 from duolog.wire.peer.kinds import PeerKind
 
 _NS_PER_MS = 1_000_000
+_TAKEN_IN_SECONDS_MAX = 5.0
 
 
 class Clustered:
@@ -41,6 +43,8 @@ class Clustered:
         self._node_id = settings.integer("node.id")
         self.view = view
         self.view.subscribe(self._node_changed)
+        self.view.nodes.record_listeners.append(self._look_whether_taken_in)
+        self._taken_in = asyncio.Event()
         self.membership: Membership | None = None
         """Once the doors have addresses to register."""
         self.controller: Controller | None = None
@@ -105,6 +109,14 @@ class Clustered:
         self.reporter = LoadReporter(world.store, world.clock, self.membership, self._measure)
         self.reporter.start()
 
+    async def until_taken_in(self) -> None:
+        """Until the controller knows of this registration, so that partitions which are placed
+        here stay in sync. A cluster that has no controller is not waited for long."""
+        self._look_whether_taken_in()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TAKEN_IN_SECONDS_MAX):
+                await self._taken_in.wait()
+
     @property
     def tasks(self) -> list[asyncio.Task[Any] | None]:
         tasks: list[asyncio.Task[Any] | None] = [*self._duties]
@@ -152,3 +164,9 @@ class Clustered:
             self.peers.forget(node)
         else:
             self.peers.expect(node)
+
+    def _look_whether_taken_in(self) -> None:
+        record = self.view.records.get(self._node_id)
+        epoch = 0 if self.membership is None else self.membership.epoch
+        if record is not None and epoch and record.epoch == epoch:
+            self._taken_in.set()

@@ -251,6 +251,7 @@ async def _join(node: Node, registration: Registration) -> None:
         await node.cluster.join(registration)
     except NodeIdTaken as error:
         raise StartRefused(f"This node cannot join its cluster: {error}.") from error
+    await node.cluster.until_taken_in()
 
 
 def _see_to_duties(node: Node, stopped: asyncio.Future[int], cleanup: AsyncExitStack) -> None:

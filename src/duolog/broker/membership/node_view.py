@@ -23,6 +23,8 @@ class NodeView:
         self.records: Mapping[int, NodeRecord] = MappingProxyType(self._records)
         """Those that the controller has ever taken in."""
         self.listeners: list[NodeListener] = []
+        self.record_listeners: list[Callable[[], None]] = []
+        """Told when what the controller remembers of nodes has changed."""
 
     def address_of(self, node: int, door: str) -> tuple[str, int] | None:
         """Where that node's door is; None while it is gone or has no such door."""
@@ -50,6 +52,8 @@ class NodeView:
             else:
                 self._records[node] = decode_record(change.entry)
             self._refresh(node)
+        for listener in self.record_listeners:
+            listener()
 
     def _refresh(self, node: int) -> None:
         known = self._live.get(node)
