@@ -41,6 +41,8 @@ CLUSTER = {
     "cluster.name": "sim",
     "default.replication.factor": "3",
     "topic.min.insync.replicas": "2",
+    # So little that leaders often have more, and followers copy ahead of their disks.
+    "replica.fetch.response.max.bytes": "1024",
 }
 PARTITIONS_MAX = 10_000
 SESSION_ID_MAX = 0x7FFF_FFFF

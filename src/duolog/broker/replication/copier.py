@@ -1,7 +1,9 @@
 """Copies from one leader node all partitions that it leads and this node follows.
 
 One loop: ask, append, make durable, ask again from there. So the offset that is asked for is
-the report of what is durable here, and one sync serves all partitions of an answer.
+the report of what is durable here, and one sync serves all partitions of an answer. Where the
+leader has more than it could send, it is asked at once for what follows, and the sync of one
+answer goes on while the next one comes.
 """
 
 import asyncio
@@ -69,6 +71,10 @@ class Copier:
         """What it was told, and need not know any more."""
         self._later: dict[PlaceKey, float] = {}
         """What it has to be told when the loop's time has come."""
+        self._reached: dict[PlaceKey, int] = {}
+        """Up to where this session has brought a copy: its log is the leader's until there."""
+        self._more: dict[PlaceKey, int] = {}
+        """Of which the leader has more, and from where on it was asked for the last of it."""
         self._refused: dict[PlaceKey, str] = {}
         """Of which the last answer was refused, and why."""
         self._session = NO_SESSION
@@ -88,6 +94,7 @@ class Copier:
         self._changed[key] = None
         self._forgotten.pop(key, None)
         self._later.pop(key, None)
+        self._doubt(key)
         if self._interrupting is None:
             loop = asyncio.get_running_loop()
             self._interrupting = loop.call_later(GATHER_S, self._interrupt)
@@ -99,9 +106,15 @@ class Copier:
             self._changed.pop(key, None)
             self._later.pop(key, None)
             self._refused.pop(key, None)
+            self._doubt(key)
             # An answer that is under way says nothing about a copy that is made anew.
             if self._named.pop(key, None) is not None:
                 self._forgotten[key] = None
+
+    def _doubt(self, key: PlaceKey) -> None:
+        """Only what is durable is sure to be compared with the leader's log."""
+        self._reached.pop(key, None)
+        self._more.pop(key, None)
 
     def _interrupt(self) -> None:
         """A new partition must not wait until those that are there have news."""
@@ -128,6 +141,8 @@ class Copier:
         self._sequence = 0
         self._named.clear()
         self._forgotten.clear()
+        self._reached.clear()
+        self._more.clear()
         self._changed = {key: None for key in self._followed if key not in self._later}
 
     async def _copy(self) -> bool:
@@ -149,6 +164,7 @@ class Copier:
         if session == NO_SESSION:
             return False
         self._session = session
+        self._more.clear()
         for each in copied:
             self._take(each)
         return True
@@ -177,11 +193,14 @@ class Copier:
             self._interrupting.cancel()
             self._interrupting = None
         wanted = []
-        for key in self._changed:
+        for key in tuple(self._changed):
             partition = self._followed[key]
-            self._named[key] = named = self._wanted(partition)
-            wanted.append(named)
-        self._changed.clear()
+            is_durable = partition.copied_offset >= partition.log.end_offset
+            if is_durable or not self._more or key in self._more:
+                self._named[key] = named = self._wanted(key, partition)
+                wanted.append(named)
+            if is_durable:
+                del self._changed[key]
         forgotten = list(self._forgotten)
         self._forgotten.clear()
         self._sequence += 1
@@ -195,19 +214,23 @@ class Copier:
         )
 
     def _wait_ms(self) -> int:
-        """No longer than until something else has to be asked for."""
+        """No longer than until something else has to be told or asked for."""
+        if self._changed:
+            return 0
         if not self._later:
             return self._terms.wait_ms
         left_s = min(self._later.values()) - asyncio.get_running_loop().time()
         return min(self._terms.wait_ms, max(1, ceil(left_s * 1000)))
 
-    def _wanted(self, partition: Partition) -> CopyWanted:
+    def _wanted(self, key: PlaceKey, partition: Partition) -> CopyWanted:
         offset, has_room = partition.copied_offset, True
+        end_offset = partition.log.end_offset
+        ahead = end_offset - offset if self._reached.get(key) == end_offset else 0
         damaged = partition.log.damaged
         if damaged:
             # To be copied again, from there on. As long as this node counts as in sync, or as
             # eligible, what is intact behind the damage must not be given up.
-            offset, has_room = min(each.first_offset for each in damaged), False
+            offset, has_room, ahead = min(each.first_offset for each in damaged), False, 0
             if not self._is_electable(partition):
                 partition.cut_to(offset)
                 offset, has_room = partition.copied_offset, True
@@ -217,9 +240,10 @@ class Copier:
             partition.index,
             partition.leader_epoch,
             offset,
-            partition.epoch_before(offset),
+            partition.epoch_before(offset + ahead),
             has_room,
-            _key(partition) in self._refused,
+            key in self._refused,
+            ahead,
         )
 
     def _is_electable(self, partition: Partition) -> bool:
@@ -246,13 +270,15 @@ class Copier:
             self._retry_later(key)
             return
         self._refused.pop(key, None)
-        if not result.must_be_answered(named.offset):
+        if not result.must_be_answered(named.next_offset):
             return
         if self._is_brought_in(partition):
             now = asyncio.get_running_loop().time()
-            self._later[key] = self._pace.free_at(len(copied.records), now)
-        else:
-            self._changed[key] = None
+            self._name_later(key, self._pace.free_at(len(copied.records), now))
+            return
+        self._changed[key] = None
+        if result.length and result.next_offset < result.end_offset:
+            self._more[key] = named.next_offset
 
     def _refuse(self, key: PlaceKey, partition: Partition, reason: str) -> None:
         if self._refused.get(key) != reason:
@@ -272,34 +298,46 @@ class Copier:
     def _apply(
         self, partition: Partition, named: CopyWanted, result: CopyResult, records: memoryview
     ) -> None:
+        key = _key(partition)
+        self._reached.pop(key, None)
         if result.error == CopyError.OUT_OF_RANGE:
             # A copy that is beyond the end and does not diverge holds no records.
             partition.restart_at(result.start_offset)
         elif result.diverging_end >= 0:
             partition.cut(Divergence(result.diverging_epoch, result.diverging_end))
         elif named.has_room:
-            partition.append_copied(records, named.offset, result.next_offset)
+            partition.append_copied(records, named.next_offset, result.next_offset)
             partition.skip_to(result.next_offset)
+            self._reached[key] = result.next_offset
             partition.adopt(result.high_watermark, result.start_offset, result.end_offset)
 
     def _retry_later(self, key: PlaceKey) -> None:
-        self._later[key] = asyncio.get_running_loop().time() + RETRY_S
+        self._name_later(key, asyncio.get_running_loop().time() + RETRY_S)
+
+    def _name_later(self, key: PlaceKey, at: float) -> None:
+        self._later[key] = at
+        self._changed.pop(key, None)
 
     async def _make_durable(self) -> None:
-        """Wait until what will be reported as copied is as durable as its topic asks."""
-        changed = [self._followed[key] for key in self._changed]
-        await all_durable(changed)
+        """Wait until what will be reported as copied is as durable as its topic asks; where the
+        leader has more, only for what was there when it was asked: the rest has time until the
+        next answer is there."""
+        if self._more:
+            awaited = [(self._followed[key], offset) for key, offset in self._more.items()]
+        else:
+            changed = [self._followed[key] for key in self._changed]
+            awaited = [(partition, partition.log.end_offset) for partition in changed]
+        await all_durable(awaited)
 
 
-async def all_durable(partitions: Iterable[Partition]) -> None:
-    """Raises the first refusal."""
+async def all_durable(awaited: Iterable[tuple[Partition, int]]) -> None:
+    """Each partition up to its offset. Raises the first refusal."""
     loop = asyncio.get_running_loop()
     waiting = []
-    for partition in partitions:
-        end_offset = partition.log.end_offset
-        if partition.copied_offset < end_offset:
+    for partition, offset in awaited:
+        if partition.copied_offset < offset:
             durable: asyncio.Future[None] = loop.create_future()
-            partition.make_durable(end_offset, FutureWaiter(durable))
+            partition.make_durable(offset, FutureWaiter(durable))
             waiting.append(durable)
     if waiting:
         await asyncio.gather(*waiting)

@@ -159,7 +159,7 @@ class ServedCopies:
             result = found.result
             told.append((place, found))
             left -= result.length
-            is_urgent |= result.must_be_answered(place.wanted.offset)
+            is_urgent |= result.must_be_answered(place.wanted.next_offset)
         return told, is_urgent
 
     def _look(self, session: CopySession, place: Place, left: int) -> Served | None:
@@ -176,9 +176,9 @@ class ServedCopies:
         if diverged is not None:
             return Served(_result(partition, wanted, diverging=diverged), None)
         error, piece = CopyError.NONE, None
-        next_offset = wanted.offset
+        next_offset = wanted.next_offset
         if wanted.has_room:
-            error, piece = _read(partition, wanted.offset, min(left, PARTITION_BYTES_MAX))
+            error, piece = _read(partition, next_offset, min(left, PARTITION_BYTES_MAX))
             if piece is not None:
                 next_offset = piece.next_offset
             elif not error:
@@ -188,7 +188,7 @@ class ServedCopies:
             partition.high_watermark != place.told_watermark
             or partition.log.start_offset != place.told_start_offset
         )
-        if piece is None and not error and next_offset == wanted.offset and not has_news:
+        if piece is None and not error and next_offset == wanted.next_offset and not has_news:
             return None
         length = 0 if piece is None else piece.length
         result = _result(partition, wanted, error=error, next_offset=next_offset, length=length)
@@ -204,7 +204,7 @@ def _tell(session: CopySession, told: list[Told]) -> list[Served]:
     for place, served in told:
         session.stirred.pop(place, None)
         result = served.result
-        place.is_answered = result.must_be_answered(place.wanted.offset)
+        place.is_answered = result.must_be_answered(place.wanted.next_offset)
         place.told_watermark = result.high_watermark
         place.told_start_offset = result.start_offset
     return [served for _, served in told]
@@ -221,7 +221,7 @@ def _refused(partition: Partition, wanted: CopyWanted) -> CopyError:
 
 def _diverged(partition: Partition, wanted: CopyWanted) -> Divergence | None:
     log = partition.log
-    return divergence(log.epochs, log.end_offset, wanted.last_epoch, wanted.offset)
+    return divergence(log.epochs, log.end_offset, wanted.last_epoch, wanted.next_offset)
 
 
 def _read(partition: Partition, offset: int, bytes_max: int) -> tuple[CopyError, LogSlice | None]:
@@ -236,7 +236,7 @@ def _read(partition: Partition, offset: int, bytes_max: int) -> tuple[CopyError,
 
 
 def _failed(wanted: CopyWanted, error: CopyError) -> CopyResult:
-    return CopyResult(wanted.topic_id, wanted.index, error, -1, -1, -1, wanted.offset, 0)
+    return CopyResult(wanted.topic_id, wanted.index, error, -1, -1, -1, wanted.next_offset, 0)
 
 
 def _result(
@@ -255,7 +255,7 @@ def _result(
         partition.high_watermark,
         partition.log.start_offset,
         partition.log.end_offset,
-        wanted.offset if next_offset is None else next_offset,
+        wanted.next_offset if next_offset is None else next_offset,
         length,
         *(diverging or ()),
     )

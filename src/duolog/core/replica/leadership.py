@@ -26,8 +26,9 @@ class Follower:
     caught_up_ms: int = 0
     """When it last had everything that the leader had."""
     leader_end_offset: int = 0
-    """Where the leader's log ended at its last fetch, and when that was."""
-    fetched_ms: int = 0
+    """Where the leader's log ended when it asked last having all that there was before, and when
+    that was: while it copies ahead of its disk, it does not reach it with the next fetch."""
+    asked_ms: int = 0
     has_fallen_back: bool = False
     """Whether it gave up records that it had reported, or has to because they are damaged."""
 
@@ -78,7 +79,7 @@ class Leadership:
         """The store shows this state, which settles whatever was proposed."""
         for node in state.replicas:
             if node != self._node and node not in self._followers:
-                self._followers[node] = Follower(caught_up_ms=now_ms, fetched_ms=now_ms)
+                self._followers[node] = Follower(caught_up_ms=now_ms, asked_ms=now_ms)
         for node in tuple(self._followers):
             if node not in state.replicas:
                 del self._followers[node]
@@ -145,13 +146,13 @@ class Leadership:
         if offset >= leader_end_offset:
             follower.caught_up_ms = now_ms
             follower.has_fallen_back = False
-        elif offset >= follower.leader_end_offset:
-            # It has reached what there was when it asked before.
-            follower.caught_up_ms = max(follower.caught_up_ms, follower.fetched_ms)
+        if offset >= follower.leader_end_offset:
+            # It has reached what there was when it asked for that.
+            follower.caught_up_ms = max(follower.caught_up_ms, follower.asked_ms)
+            follower.leader_end_offset = leader_end_offset
+            follower.asked_ms = now_ms
         follower.has_fallen_back |= is_damaged
         follower.end_offset = offset
-        follower.leader_end_offset = leader_end_offset
-        follower.fetched_ms = now_ms
         return True
 
     def high_watermark(self, own_end_offset: int) -> int | None:

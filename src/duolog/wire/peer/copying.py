@@ -46,11 +46,18 @@ class CopyWanted(msgspec.Struct, frozen=True, array_like=True):
     offset: int
     """Everything below it is on the follower, as durably as the topic asks."""
     last_epoch: int
-    """The leader epoch of the follower's last record; -1 without records."""
+    """The leader epoch of the record before those that are wanted; -1 without records."""
     has_room: bool = True
     """Whether records may be sent: not while the copy has to be cut first."""
     is_in_doubt: bool = False
     """Whether what was sent from there was damaged, so that the leader should look at its copy."""
+    ahead: int = 0
+    """How many offsets further this session has come, though they are not durable yet."""
+
+    @property
+    def next_offset(self) -> int:
+        """Where records are wanted from."""
+        return self.offset + self.ahead
 
 
 class CopyRequest(msgspec.Struct, frozen=True, array_like=True):

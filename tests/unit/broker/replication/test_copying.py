@@ -177,7 +177,7 @@ async def test_who_waits_for_what_is_cut_is_told(house: House) -> None:
     copy = house[2].partition()
     write(house[1].partition())
     await eventually(lambda: copy.log.end_offset == 1)
-    waiting = asyncio.ensure_future(all_durable([copy]))
+    waiting = asyncio.ensure_future(all_durable([(copy, copy.log.end_offset)]))
     await asyncio.sleep(0)
     house.isolate(2)
     copy.cut_to(0)

@@ -213,6 +213,47 @@ async def test_rule_08_acks_all_waits_for_the_followers_disk(house: House) -> No
     assert await appending == 0
 
 
+async def test_rule_08_what_is_copied_ahead_of_the_followers_disk_does_not_count(
+    house: House,
+) -> None:
+    await house.start(1, 2)
+    await house.create((1, 2), min_insync_replicas="2")
+    disk, leader, copy = house[2].disk, house[1].partition(), house[2].partition()
+    disk.is_held = True
+    for _ in range(4):
+        write(leader, b"x" * 700_000)
+    await eventually(lambda: copy.log.end_offset == 2)
+    await asyncio.sleep(0.1)
+    # One answer is being synced, the one after it has come, and there it waits for the disk.
+    assert copy.log.end_offset == 2
+    assert leader.high_watermark == 0
+    disk.finish_sync()
+    await eventually(lambda: leader.high_watermark == 1)
+    disk.release()
+    await eventually(lambda: leader.high_watermark == 4)
+    assert house[2].content() == house[1].content()
+
+
+async def test_rule_05_what_was_copied_ahead_is_cut_where_the_next_leader_has_other_records(
+    house: House,
+) -> None:
+    await house.start(1, 2, 3)
+    await house.create(min_insync_replicas="2")
+    disk, leader, copy = house[2].disk, house[1].partition(), house[2].partition()
+    disk.is_held = True
+    house.isolate(3)
+    for _ in range(3):
+        write(leader, b"x" * 700_000)
+    await eventually(lambda: copy.log.end_offset == 2)
+    house.heal()
+    house.isolate(1)
+    await house.elect(3)
+    await eventually(lambda: house[3].partition().is_leader)
+    write(house[3].partition(), b"other")
+    disk.release()
+    await eventually(lambda: house[2].content() == house[3].content())
+
+
 async def test_rule_08_acks_all_waits_for_the_leaders_own_disk(house: House) -> None:
     await house.start(1, 2)
     await house.create((1, 2), min_insync_replicas="2")

@@ -100,6 +100,13 @@ def test_a_follower_that_keeps_reaching_what_there_was_is_not_behind() -> None:
     assert leadership.leaving(end, 100_000, {}) == (3,)
 
 
+def test_a_follower_that_is_always_an_answer_ahead_of_its_disk_is_not_behind() -> None:
+    leadership = lead()
+    for number in range(100):
+        leadership.fetched(2, 1, max(0, number - 2) * 100, number * 100, number * 1_000)
+    assert leadership.leaving(10_000, 100_000, {}) == (3,)
+
+
 def test_one_that_never_reaches_it_leaves_after_a_while() -> None:
     leadership = lead()
     for at_ms in range(0, 20_001, 1_000):
