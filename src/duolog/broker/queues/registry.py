@@ -241,8 +241,11 @@ class QueueRegistry(LocalDuties, ABC):
         """Other partitions than before are served here, or have their journals."""
         state, partitions = queue.state, queue.partitions
         state.has_journals = bool(partitions) and all(each.journal for each in partitions)
-        state.is_whole = bool(partitions) and len(partitions) == partitions[0].data.topic.partitions
+        is_whole = bool(partitions) and len(partitions) == partitions[0].data.topic.partitions
+        # What was let in before is placed by what was served then, as far as that still is.
+        state.is_whole = state.is_whole and is_whole
         self._lay_out(queue)
+        state.is_whole = is_whole
         self._fronts[queue.entry.name] = queue if state.is_whole else self._routed[queue]
 
     def _lay_out(self, queue: Queue) -> None:

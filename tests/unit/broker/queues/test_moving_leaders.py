@@ -113,6 +113,22 @@ async def test_what_is_committed_while_a_queue_is_opened_is_there(
     assert bodies(await one.receive("work")) == ["meanwhile"]
 
 
+async def test_what_is_sent_a_moment_before_a_queue_is_open_is_answered(
+    cluster: QueueCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = cluster.node(1)
+    answers: list[object] = []
+
+    async def open_and_send(partition: QueuePartition, *args: Any) -> None:
+        await open_state(partition, *args)
+        one.queues.local("work").send([Outgoing("later", delay_seconds=1)], answers.append)
+
+    monkeypatch.setattr(serving, "open_state", open_and_send)
+    await make(cluster)
+    await eventually(lambda: answers)
+    assert isinstance(answers[0], NotLeader)
+
+
 async def test_a_receipt_of_a_partition_that_is_not_known_yet_may_be_tried_again(
     cluster: QueueCluster,
 ) -> None:
