@@ -200,20 +200,25 @@ class QueueCluster(House):
             topic = catalog.topics.get(topic_name)
             if topic is None:
                 continue
-            key = partition_key(topic.id, index)
-            entry = await self.store.get(key)
-            assert entry is not None
-            state = decode_state(entry).state
-            state = msgspec.structs.replace(
-                state,
-                leader=leader,
-                leader_epoch=state.leader_epoch + 1,
-                broker_epoch=self.nodes.live[leader].epoch,
-                **fields,
-            )
-            await self.store.transact(
-                [Compare(key, entry.mod_revision)], [Put(key, encode_state(state))]
-            )
+            is_done = False
+            while not is_done:
+                # A leader may change its in-sync set at the same time.
+                is_done = await self._elect(partition_key(topic.id, index), leader, fields)
+
+    async def _elect(self, key: str, leader: int, fields: dict[str, Any]) -> bool:
+        entry = await self.store.get(key)
+        assert entry is not None
+        state = decode_state(entry).state
+        state = msgspec.structs.replace(
+            state,
+            leader=leader,
+            leader_epoch=state.leader_epoch + 1,
+            broker_epoch=self.nodes.live[leader].epoch,
+            **fields,
+        )
+        write = Put(key, encode_state(state))
+        result = await self.store.transact([Compare(key, entry.mod_revision)], [write])
+        return result.committed
 
     async def fail_over(self, name: str) -> int:
         """Kill the leader of a queue of one partition; the node that leads after it."""
