@@ -189,6 +189,7 @@ async def test_a_cancelled_call_is_cancelled_over_there(
 async def test_a_call_that_takes_too_long_is_cancelled_and_its_outcome_unknown(
     neighbour: Neighbour, links: PeerLinks
 ) -> None:
+    assert await ask(links) == b"x"
     failure = await failure_of(links, kind=PARK, timeout_ms=30)
     assert failure.was_sent
     assert str(failure) == "node 2 did not answer within 30 ms"
@@ -207,8 +208,8 @@ async def test_an_answer_that_comes_too_late_is_ignored() -> None:
         await stream.is_closed()
 
     stranger = Stranger(late)
-    links = links_to(await stranger.open())
-    await failure_of(links, timeout_ms=30)
+    links = links_to(await stranger.open(), LinkBounds())
+    await failure_of(links, timeout_ms=500)
     assert await ask(links) == b"in time"
     assert stranger.connections == 1
     await links.close()
