@@ -26,6 +26,11 @@ class Links:
     def is_down(self, machine: str) -> bool:
         return machine in self._down
 
+    def lets_through(self, source: str, target: str) -> bool:
+        if not self._cut and not self._down:
+            return True
+        return not self.is_cut(source, target) and not self.is_down(target)
+
     def latency_ns(self, source: str, target: str) -> int:
         usual = LATENCY_NS + int(self._random.random() * JITTER_NS)
         if self._delays_ns:

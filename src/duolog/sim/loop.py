@@ -10,6 +10,8 @@ from contextvars import Context
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import msgspec
+
 if TYPE_CHECKING:
     from duolog.sim.world import World
 
@@ -30,67 +32,47 @@ class Streams(Protocol):
     ) -> Any: ...
 
 
-class SimHandle(asyncio.TimerHandle):
-    __slots__ = ()
+class SimHandle(msgspec.Struct, eq=False):
+    """Looks like one of asyncio's, and is made by the million: these are made in C."""
 
-    _callback: Callable[..., object] | None
-    _args: Any
-    _loop: "ProcessLoop"
-    _context: Context | None
-
-    def __init__(
-        self,
-        callback: Callable[..., object],
-        args: Any,
-        loop: "ProcessLoop",
-        context: Context | None,
-        when: float = 0.0,
-    ) -> None:
-        # Not the parent's: it copies a context and reads the debug mode for each callback.
-        self._callback = callback
-        self._args = args
-        self._loop = loop
-        self._context = context
-        self._when = when
-        self._cancelled = False
+    callback: Callable[..., object] | None
+    """None once it was cancelled."""
+    args: tuple[Any, ...]
+    loop: "ProcessLoop"
+    context: Context | None = None
+    when_ns: int = 0
 
     def cancel(self) -> None:
-        self._cancelled = True
-        self._callback = None
-        self._args = ()
+        self.callback = None
+        self.args = ()
 
-    def __repr__(self) -> str:
-        return f"<{self._callback!r}>"
+    def cancelled(self) -> bool:
+        return self.callback is None
+
+    def when(self) -> float:
+        return self.when_ns / NS_PER_S
 
 
 class SimFuture(asyncio.Future[Any]):
     """Lies in sets where its number says, not its address: they are walked in one order."""
 
-    def __init__(self, *, loop: "ProcessLoop") -> None:
-        super().__init__(loop=loop)
-        self._number = loop.world.next_number()
+    _loop: "ProcessLoop"
+    _number: int | None = None
+    """Given when it is asked for: few are ever put into a set."""
 
     def __hash__(self) -> int:
+        if self._number is None:
+            self._number = self._loop.world.next_number()
         return self._number
 
 
 class SimTask(asyncio.Task[Any]):
     """Lies in sets where its number says, as a future does."""
 
-    def __init__(
-        self,
-        coro: Coroutine[Any, Any, Any],
-        *,
-        loop: "ProcessLoop",
-        name: str | None,
-        context: Context | None,
-    ) -> None:
-        # Before the parent's: that puts it into the set of all tasks.
-        self._number = loop.world.next_number()
-        super().__init__(coro, loop=loop, name=name, context=context)
+    _loop: "ProcessLoop"
+    _number: int | None = None
 
-    def __hash__(self) -> int:
-        return self._number
+    __hash__ = SimFuture.__hash__
 
 
 class ProcessLoop(asyncio.AbstractEventLoop):
@@ -102,6 +84,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self.is_dead = False
         self.streams: Streams | None = None
         self._held: list[SimHandle] = []
+        self._ready = world.ready
         world.loops.append(self)
 
     # What the simulation does to the process.
@@ -112,7 +95,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def resume(self) -> None:
         if not self.is_dead:
             self.is_held = False
-            self.world.ready.extend(self._held)
+            self._ready.extend(self._held)
             self._held.clear()
 
     def end(self) -> None:
@@ -134,7 +117,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> SimHandle:
         handle = SimHandle(callback, args, self, context)
-        self.world.ready.append(handle)
+        self._ready.append(handle)
         return handle
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
@@ -148,8 +131,8 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     ) -> SimHandle:
         # Rounded up: whoever wakes finds that his time has come.
         when_ns = self.world.now_ns + max(0, ceil(delay * NS_PER_S))
-        handle = SimHandle(callback, args, self, context, when_ns / NS_PER_S)
-        self.world.set_timer(when_ns, handle)
+        handle = SimHandle(callback, args, self, context, when_ns)
+        self.world.set_timer(handle)
         return handle
 
     def call_at(  # type: ignore[override]
@@ -159,12 +142,12 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         *args: Any,
         context: Context | None = None,
     ) -> SimHandle:
-        handle = SimHandle(callback, args, self, context, when)
         when_ns = ceil(when * NS_PER_S)
         if when_ns / NS_PER_S < when:
             # The product was rounded down; whoever wakes would find that it is too early yet.
             when_ns += 1
-        self.world.set_timer(max(self.world.now_ns, when_ns), handle)
+        handle = SimHandle(callback, args, self, context, max(self.world.now_ns, when_ns))
+        self.world.set_timer(handle)
         return handle
 
     def create_future(self) -> "asyncio.Future[Any]":

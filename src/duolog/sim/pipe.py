@@ -60,14 +60,15 @@ class Pipe:
         return max(0, self._bytes - BUFFER_BYTES)
 
     def send(self, item: bytes | Mark) -> None:
-        due_ns = self._world.now_ns + self._links.latency_ns(self._source, self._target)
+        now_ns = self._world.now_ns
+        due_ns = now_ns + self._links.latency_ns(self._source, self._target)
         self._last_ns = due_ns = max(due_ns, self._last_ns)
         self._queue.append((due_ns, item))
         if not isinstance(item, Mark):
             self._bytes += len(item)
             self._was_full = self._was_full or self._bytes > BUFFER_BYTES
         if not self._armed and not self._stalled and not self._paused:
-            self._arm(due_ns - self._world.now_ns)
+            self._arm(due_ns - now_ns)
 
     def pause(self) -> None:
         self._paused = True
@@ -89,7 +90,7 @@ class Pipe:
 
     def _retry(self) -> None:
         """Something was mended: what was lost is sent again after a while."""
-        if self._is_stuck():
+        if not self._links.lets_through(self._source, self._target):
             self._links.when_mended(self._retry)
             return
         self._stalled = False
@@ -103,10 +104,6 @@ class Pipe:
             delay_ns = self._links.latency_ns(self._target, self._source)
             self._world.after(delay_ns, self.sender.ended, Mark.RESET, loop=self._sending)
 
-    def _is_stuck(self) -> bool:
-        links = self._links
-        return links.is_cut(self._source, self._target) or links.is_down(self._target)
-
     def _arm(self, delay_ns: int) -> None:
         self._armed = True
         loop = None if self.receiver is None else self._receiving
@@ -114,7 +111,7 @@ class Pipe:
 
     def _deliver(self) -> None:
         self._armed = False
-        if self._is_stuck():
+        if not self._links.lets_through(self._source, self._target):
             self._stalled = True
             self._links.when_mended(self._retry)
             return

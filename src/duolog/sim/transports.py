@@ -58,12 +58,11 @@ class SessionTransport:
         self.lost(None)
 
     def received(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest and self._session is not None:
+        while data and self._session is not None:
             buffer = self._session.get_buffer()
-            count = min(len(buffer), len(rest))
-            buffer[:count] = rest[:count]
-            rest = rest[count:]
+            count = min(len(buffer), len(data))
+            buffer[:count] = data[:count]
+            data = data[count:]
             self._session.received(count)
 
     def drained(self) -> None:

@@ -10,6 +10,7 @@ import gc
 from collections import deque
 from collections.abc import Callable, Coroutine
 from heapq import heappop, heappush
+from itertools import count
 from traceback import format_exception
 from typing import Any, TypeVar
 
@@ -54,20 +55,15 @@ class World:
         """Exceptions that nobody has handled, of any process."""
         self.ready: deque[SimHandle] = deque()
         self._timers: list[tuple[int, int, SimHandle]] = []
-        self._timers_set = 0
-        self._numbers_given = 0
+        self._timer_numbers = count(1)
+        self.next_number = count(1).__next__
+        """One that no other has got in this run."""
         self.loops: list[ProcessLoop] = []
         self.ground = new_loop(self, "world")
         """The loop of what is not part of any process: faults, the store, the oracle."""
 
-    def set_timer(self, when_ns: int, handle: SimHandle) -> None:
-        self._timers_set += 1
-        heappush(self._timers, (when_ns, self._timers_set, handle))
-
-    def next_number(self) -> int:
-        """One that no other has got in this run."""
-        self._numbers_given += 1
-        return self._numbers_given
+    def set_timer(self, handle: SimHandle) -> None:
+        heappush(self._timers, (handle.when_ns, next(self._timer_numbers), handle))
 
     def after(
         self,
@@ -77,8 +73,9 @@ class World:
         loop: ProcessLoop | None = None,
     ) -> SimHandle:
         """Call it then, as part of a process or else of the world."""
-        handle = SimHandle(callback, args, loop or self.ground, None)
-        self.set_timer(self.now_ns + max(0, delay_ns), handle)
+        when_ns = self.now_ns + max(0, delay_ns)
+        handle = SimHandle(callback, args, loop or self.ground, None, when_ns)
+        heappush(self._timers, (when_ns, next(self._timer_numbers), handle))
         return handle
 
     def run(self, main: Coroutine[Any, Any, T], *, seconds_max: float = 3_600.0) -> T:
@@ -119,10 +116,10 @@ class World:
         while True:
             while ready:
                 handle = ready.popleft()
-                callback = handle._callback
+                callback = handle.callback
                 if callback is None:
                     continue
-                loop = handle._loop
+                loop = handle.loop
                 if loop.is_held:
                     loop.hold(handle)
                     continue
@@ -131,10 +128,10 @@ class World:
                     current = loop
                 steps += 1
                 try:
-                    if handle._context is None:
-                        callback(*handle._args)
+                    if handle.context is None:
+                        callback(*handle.args)
                     else:
-                        handle._context.run(callback, *handle._args)
+                        handle.context.run(callback, *handle.args)
                 except (KeyboardInterrupt, SystemExit):
                     raise
                 except PowerCut:
@@ -151,7 +148,7 @@ class World:
             if timers[0][0] > end_ns:
                 return
             when_ns, number, handle = heappop(timers)
-            if handle._callback is None:
+            if handle.callback is None:
                 continue
             if when_ns > self.now_ns:
                 self.now_ns = when_ns
