@@ -1,6 +1,7 @@
 """Runs many seeds, as many at a time as there are processors, and reports."""
 
 import asyncio
+import gc
 import multiprocessing
 import sys
 import time
@@ -57,6 +58,8 @@ def _warm_up(options: Options) -> None:
     """Load and compile what is used, once for all the processes that are forked from this."""
     preload()
     simulate(0, replace(options, seconds=WARM_UP_SECONDS, planted=None))
+    # The garbage of a seed goes with its process; to look for it takes longer than that.
+    gc.disable()
 
 
 def _outcomes(seeds: Sequence[int], options: Options, jobs: int) -> Iterable[Outcome]:

@@ -30,7 +30,7 @@ VERSIONS = {
 }
 
 CONNECT_SECONDS_MAX = 2.0
-BUFFER_BYTES = 64 * 1024
+BUFFER_BYTES = 8 * 1024
 
 _SIZE = Struct(">i")
 
@@ -59,16 +59,16 @@ class KafkaLink:
         version = VERSIONS[api]
         frame = encode_header(api, version, self._requests, "sim")
         frame += encode_request(api, version, fields)
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
         self._waiting[self._requests] = (api, answer)
         self._transport.send(_SIZE.pack(len(frame)) + frame)
+        # Answers come in order: nothing behind a missing one will be there sooner.
+        late = loop.call_later(seconds_max, self.close)
         try:
-            async with asyncio.timeout(seconds_max):
-                return await answer
-        except TimeoutError:
-            # Answers come in order: nothing behind a missing one will be there sooner.
-            self.close()
-            raise LinkLost from None
+            return await answer
+        finally:
+            late.cancel()
 
     def close(self) -> None:
         self._transport.abort()
