@@ -1,14 +1,12 @@
 """The MetaStore port of one process: calls that take time, get lost, or whose answers do."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from random import Random
 from typing import Any, TypeVar
 
 from duolog.ports.metastore import (
     ChangeSet,
-    Compacted,
     Compare,
     Delete,
     Entry,
@@ -20,11 +18,9 @@ from duolog.ports.metastore import (
 )
 from duolog.sim.links import Links
 from duolog.sim.loop import ProcessLoop
-from duolog.sim.store_server import StoreServer
+from duolog.sim.store_server import STORE, StoreServer
+from duolog.sim.store_watch import StoreWatch
 from duolog.sim.world import NS_PER_MS
-
-STORE = "store"
-"""The name under which links know it."""
 
 CALL_MS_MAX = 3_000
 COMMIT_NS = 1_000_000
@@ -44,7 +40,7 @@ class SimStore:
         self._machine = machine
         self._loop = loop
         self._random = random
-        self._watches: dict[_Watch, None] = {}
+        self._watches: dict[StoreWatch, None] = {}
         self._is_closed = False
 
     async def get(self, key: str) -> Entry | None:
@@ -68,7 +64,9 @@ class SimStore:
         await self._call(lambda: self._server.revoke_lease(lease))
 
     async def watch(self, prefix: str, from_revision: int) -> AsyncIterator[ChangeSet]:
-        watch = _Watch(self._server, self._links, self._machine, self._loop, prefix, from_revision)
+        watch = StoreWatch(
+            self._server, self._links, self._machine, self._loop, prefix, from_revision
+        )
         self._watches[watch] = None
         try:
             while True:
@@ -115,76 +113,6 @@ class SimStore:
             delay_ns = self._links.latency_ns(STORE, self._machine)
             world = self._loop.world
             world.after(delay_ns, _settle, answer, result, failure, loop=self._loop)
-
-
-class _Watch:
-    def __init__(
-        self,
-        server: StoreServer,
-        links: Links,
-        machine: str,
-        loop: ProcessLoop,
-        prefix: str,
-        from_revision: int,
-    ) -> None:
-        self._server = server
-        self._links = links
-        self._machine = machine
-        self._loop = loop
-        self._prefix = prefix
-        self._next_revision = from_revision
-        self.arrived: deque[ChangeSet] = deque()
-        self.failure: Exception | None = None
-        self._waiting: asyncio.Future[None] | None = None
-        self._is_coming = False
-        server.on_change[self._changed] = None
-        self._changed()
-
-    async def wait(self) -> None:
-        if not self.arrived and self.failure is None:
-            self._waiting = self._loop.create_future()
-            await self._waiting
-
-    def fail(self, failure: Exception) -> None:
-        self.failure = failure
-        self._wake()
-
-    def close(self) -> None:
-        self._server.on_change.pop(self._changed, None)
-
-    def _changed(self) -> None:
-        if self._loop.is_dead:
-            self.close()
-        elif not self._is_coming and self._next_revision <= self._server.revision:
-            self._is_coming = True
-            delay_ns = self._links.latency_ns(STORE, self._machine)
-            self._loop.world.after(delay_ns, self._arrive, loop=self._loop)
-
-    def _arrive(self) -> None:
-        self._is_coming = False
-        if self._links.is_cut(STORE, self._machine) or self._links.is_cut(self._machine, STORE):
-            self._links.when_mended(self._changed)
-            return
-        if not self._server.is_available:
-            return
-        try:
-            history = self._server.history(self._next_revision)
-        except Compacted as compacted:
-            self.fail(compacted)
-            self.close()
-            return
-        self._next_revision = self._server.revision + 1
-        for change_set in history:
-            changes = change_set.changes
-            mine = tuple(each for each in changes if each.key.startswith(self._prefix))
-            if mine:
-                self.arrived.append(ChangeSet(change_set.revision, mine))
-        if self.arrived:
-            self._wake()
-
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
 
 
 def _settle(answer: "asyncio.Future[Any]", result: Any, failure: Exception | None) -> None:

@@ -18,6 +18,8 @@ from duolog.ports.metastore import (
 )
 from duolog.sim.world import NS_PER_MS, World
 
+STORE = "store"
+"""The name under which links know it."""
 HISTORY_REVISIONS_MAX = 10_000
 
 

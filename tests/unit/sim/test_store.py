@@ -8,8 +8,8 @@ from duolog.ports.metastore import Put, StoreUnavailable
 from duolog.sim.links import Links
 from duolog.sim.loop import new_loop
 from duolog.sim.seed import Seed
-from duolog.sim.store import STORE, SimStore
-from duolog.sim.store_server import StoreServer
+from duolog.sim.store import SimStore
+from duolog.sim.store_server import STORE, StoreServer
 from duolog.sim.world import World
 
 

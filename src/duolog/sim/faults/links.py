@@ -2,7 +2,7 @@
 
 from duolog.sim.cluster import CLIENT
 from duolog.sim.faults.scene import Fault, Scene, Undo, nothing
-from duolog.sim.store import STORE
+from duolog.sim.store_server import STORE
 
 DELAYS_MS = (20, 100, 500, 2_000)
 
