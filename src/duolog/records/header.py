@@ -94,4 +94,5 @@ class BatchHeader(NamedTuple):
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     """The header at `position`; struct.error when fewer than HEADER_BYTES are left."""
-    return BatchHeader._make(HEADER.unpack_from(data, position))
+    # As _make does, which also counts the fields: here the struct has counted them.
+    return tuple.__new__(BatchHeader, HEADER.unpack_from(data, position))
