@@ -76,10 +76,10 @@ class Device:
     # What files and directories need.
 
     def sync_ns(self) -> int:
-        return int((SYNC_NS + self.random.randrange(SYNC_NS // 2)) * self.slowness)
+        return int(SYNC_NS * (1 + self.random.random() / 2) * self.slowness)
 
     def offload_ns(self) -> int:
-        return int((OFFLOAD_NS + self.random.randrange(OFFLOAD_NS)) * self.slowness)
+        return int(OFFLOAD_NS * (1 + self.random.random()) * self.slowness)
 
     def change_names(self, directory: str, change: NameChange) -> None:
         change(self.names)

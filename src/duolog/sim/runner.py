@@ -14,6 +14,7 @@ from structlog.typing import EventDict
 from duolog.observe.logs import configure_logs
 from duolog.sim.loop import ProcessLoop
 from duolog.sim.simulation import Options, Outcome, simulate
+from duolog.sim.workloads.kafka_link import compile_codecs
 from duolog.wire.kafka.schema import preload
 
 PROBLEMS_SHOWN = 3
@@ -57,6 +58,7 @@ def _stamp(logger: object, method: str, event: EventDict) -> EventDict:
 def _warm_up(options: Options) -> None:
     """Load and compile what is used, once for all the processes that are forked from this."""
     preload()
+    compile_codecs()
     simulate(0, replace(options, seconds=WARM_UP_SECONDS, planted=None))
     # The garbage of a seed goes with its process; to look for it takes longer than that.
     gc.disable()

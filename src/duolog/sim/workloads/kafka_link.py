@@ -8,8 +8,11 @@ from typing import Any
 from duolog.ports.transport import Transport
 from duolog.sim.network import ProcessNetwork
 from duolog.wire.kafka.apis import ApiKey
+from duolog.wire.kafka.decoder import decoder
+from duolog.wire.kafka.encoder import encoder
 from duolog.wire.kafka.frames import encode_header, parse_response_header
 from duolog.wire.kafka.messages import decode_response, encode_request
+from duolog.wire.kafka.schema import Kind, entity
 
 VERSIONS = {
     ApiKey.PRODUCE: 9,
@@ -29,10 +32,20 @@ VERSIONS = {
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: 0,
 }
 
+KINDS: tuple[Kind, ...] = ("request", "response")
+
 CONNECT_SECONDS_MAX = 2.0
 BUFFER_BYTES = 8 * 1024
 
 _SIZE = Struct(">i")
+
+
+def compile_codecs() -> None:
+    """Of all that is said here: better once than in each process that comes to need them."""
+    for api, version in VERSIONS.items():
+        for kind in KINDS:
+            encoder(api, version, kind)
+            decoder(entity(api, version, kind))
 
 
 class LinkLost(Exception):
