@@ -101,6 +101,9 @@ class FakeQueue:
         number = next(self._numbers)
         self.stored[number] = Stored(message, f"id-{number}", number)
 
+    def send_plain(self, bodies: Sequence[bytes], done: Callable[[Any], None]) -> None:
+        self.send([Outgoing(body.decode()) for body in bodies], done)
+
     def send(self, messages: Sequence[Outgoing], done: Callable[[Any], None]) -> None:
         results: list[Sent | Refusal] = []
         for each in messages:

@@ -30,8 +30,8 @@ class Context:
     """The name by which the client knows this node, as in its Host header."""
     sender_id: str
     """Who signed the request; empty when nobody had to, and then it is the account's own."""
-    is_unescaped: bool
-    """Whether there are no escapes in the request, and so no control characters in its text."""
+    is_plain_ascii: bool
+    """Whether all text of the request is ASCII, and certainly without control characters."""
 
     def queue(self, url: str) -> Queue | RoutedQueue:
         """QueueDoesNotExist when there is none."""

@@ -70,7 +70,7 @@ class SqsDoor:
         answer = Answer(protocol, action, self._stats[name], request_id, started_ns, self._now_ns)
         try:
             asked = protocol.decode(action, content, request.path)
-            context = self._context(request, sender_id, protocol.is_unescaped(content))
+            context = self._context(request, sender_id, protocol.is_plain_ascii(content))
             call_back = CALLING_BACK.get(name)
             if call_back is None:
                 self._begin(answer.after(WAITING[name], context, asked))
@@ -84,21 +84,21 @@ class SqsDoor:
             answer.done(refusal)
         return answer
 
-    def _context(self, request: Request, sender_id: str, is_unescaped: bool) -> Context:
+    def _context(self, request: Request, sender_id: str, is_plain_ascii: bool) -> Context:
         """Most requests come by the same name, from the same sender."""
         host = request.headers.get(b"host", b"localhost")
-        context = self._contexts.get((host, sender_id, is_unescaped))
+        context = self._contexts.get((host, sender_id, is_plain_ascii))
         if context is None:
             if len(self._contexts) >= CONTEXTS_MAX:
                 self._contexts.clear()
-            context = self._contexts[host, sender_id, is_unescaped] = Context(
+            context = self._contexts[host, sender_id, is_plain_ascii] = Context(
                 self._queues,
                 self._urls,
                 self._arns,
                 self._account_id,
                 host,
                 sender_id,
-                is_unescaped,
+                is_plain_ascii,
             )
         return context
 

@@ -24,8 +24,8 @@ class WireProtocol(Protocol):
 
     def decode(self, action: Action, content: Any, path: str) -> Shape: ...
 
-    def is_unescaped(self, content: Any) -> bool:
-        """Whether all text of the content is certainly without control characters."""
+    def is_plain_ascii(self, content: Any) -> bool:
+        """Whether all text of the content is ASCII, and certainly without control characters."""
         ...
 
     def success(self, action: Action, result: Shape | None, request_id: str) -> Response: ...
@@ -44,9 +44,9 @@ class JsonProtocol:
     def decode(self, action: Action, content: bytes, path: str) -> Shape:
         return json_protocol.decode(action, content)
 
-    def is_unescaped(self, content: bytes) -> bool:
+    def is_plain_ascii(self, content: bytes) -> bool:
         # JSON allows control characters only as escapes.
-        return content.find(b"\\") < 0
+        return content.isascii() and content.find(b"\\") < 0
 
     def success(self, action: Action, result: Shape | None, request_id: str) -> Response:
         headers = _BEFORE_ID + request_id.encode() + _BEHIND_ID
@@ -76,7 +76,7 @@ class QueryProtocol:
         # Older clients send a request to the queue's own address, and name it no further.
         return query_protocol.decode(action, content, queue_url=None if path == "/" else path)
 
-    def is_unescaped(self, content: query_protocol.Form) -> bool:
+    def is_plain_ascii(self, content: query_protocol.Form) -> bool:
         return False
 
     def success(self, action: Action, result: Shape | None, request_id: str) -> Response:

@@ -27,6 +27,12 @@ class MessageIds:
         low = f"{_VARIANT | offset:016x}"
         return f"{self._prefix}{low[:4]}-{low[4:]}"
 
+    def of_run(self, offsets: range) -> list[str]:
+        if offsets.stop > _SHORT_OFFSETS:
+            return list(map(self.of, offsets))
+        prefix = f"{self._prefix}8000-"
+        return [f"{prefix}{offset:012x}" for offset in offsets]
+
     def offset_of(self, message_id: str) -> int | None:
         """None when the id is not of this partition."""
         if not message_id.startswith(self._prefix) or len(message_id) != len(self._prefix) + 17:

@@ -1,5 +1,7 @@
 """What is to be appended to which partition of a queue, before any of it is."""
 
+from collections.abc import Sequence
+
 from duolog.broker.queues.queue_partition import Arrivals, QueuePartition, Trait
 from duolog.model.errors import Refusal
 from duolog.records.record import Record
@@ -21,11 +23,7 @@ class Plans:
         self, partition: QueuePartition, record: Record | bytes, trait: Trait | None = None
     ) -> Place:
         """Bytes are a record that has this value and nothing else."""
-        arrivals = self._arrivals.get(partition)
-        if arrivals is None:
-            # Nobody else writes before this plan is carried out.
-            arrivals = Arrivals(partition.data.log.staged_end_offset)
-            self._arrivals[partition] = arrivals
+        arrivals = self._of(partition)
         records = arrivals.records
         place = partition, arrivals.first_offset + len(records)
         if trait is not None:
@@ -34,6 +32,21 @@ class Plans:
                 self.keys[trait.key] = place
         records.append(record)
         return place
+
+    def add_run(self, partition: QueuePartition, values: Sequence[bytes]) -> range:
+        """Records that have these values and nothing else; where they will be."""
+        arrivals = self._of(partition)
+        first_offset = arrivals.first_offset + len(arrivals.records)
+        arrivals.records += values
+        return range(first_offset, first_offset + len(values))
+
+    def _of(self, partition: QueuePartition) -> Arrivals:
+        arrivals = self._arrivals.get(partition)
+        if arrivals is None:
+            # Nobody else writes before this plan is carried out.
+            arrivals = Arrivals(partition.data.log.staged_end_offset)
+            self._arrivals[partition] = arrivals
+        return arrivals
 
     def append(self, now_ms: int) -> Failures:
         failed: Failures = {}

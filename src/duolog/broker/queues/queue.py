@@ -89,6 +89,14 @@ class Queue:
         """A result for each; answered once all of them are as durable as the queue asks."""
         self._sending.send(messages, done)
 
+    def send_plain(
+        self,
+        bodies: Sequence[bytes],
+        done: Callable[[list[Sent | Refusal] | Refusal], None],
+    ) -> None:
+        """As `send`, of messages of which there is nothing to say but their bodies."""
+        self._sending.send_plain(bodies, done)
+
     def accept(self, records: Sequence[Record], done: Settled) -> None:
         """Take in messages that come from another queue, each once."""
         self._sending.accept(records, done)

@@ -20,18 +20,20 @@ from duolog.records.record import Record
 
 class Sent(msgspec.Struct, frozen=True, gc=False):
     message_id: str
-    sequence_number: str | None
+    sequence_number: str | None = None
 
 
 SendDone = Callable[[list[Sent | Refusal] | Refusal], None]
 
 Gathered = tuple[Sequence[Outgoing], SendDone]
+GatheredPlain = tuple[Sequence[bytes], SendDone]
 
 
 class Sending:
     def __init__(self, queue: QueueState) -> None:
         self._queue = queue
         self._gathered: list[Gathered] = []
+        self._gathered_plain: list[GatheredPlain] = []
         self._turn = 0
         """Where the next message without a group goes."""
 
@@ -44,19 +46,40 @@ class Sending:
             self._queue.turn.gather(self)
         self._gathered.append((messages, done))
 
+    def send_plain(self, bodies: Sequence[bytes], done: SendDone) -> None:
+        """As `send`, of messages of which there is nothing to say but their bodies."""
+        if self._queue.is_gone:
+            done(gone())
+            return
+        if not self._gathered_plain:
+            self._queue.turn.gather(self)
+        self._gathered_plain.append((bodies, done))
+
     def flush(self) -> None:
         """Append what was sent in this turn: one batch of records for each partition."""
         gathered, self._gathered = self._gathered, []
-        now_ms = self._queue.clock.now_ms()
-        if not self._queue.is_whole:
+        gathered_plain, self._gathered_plain = self._gathered_plain, []
+        queue = self._queue
+        config = queue.config
+        now_ms = queue.clock.now_ms()
+        if len(queue.partitions) != 1 or not queue.is_whole or config.fifo or config.delay_seconds:
+            for bodies, done in gathered_plain:
+                gathered.append(([Outgoing(body.decode()) for body in bodies], done))
+            gathered_plain = []
+        if not queue.is_whole:
             gathered = self._placeable(gathered, now_ms)
         plans = Plans()
-        place = self._place_once if self._queue.config.fifo else self._place
+        runs = [
+            (plans.add_run(queue.partitions[0], bodies), done) for bodies, done in gathered_plain
+        ]
+        place = self._place_once if config.fifo else self._place
         placed = [
             ([place(message, plans, now_ms) for message in messages], done)
             for messages, done in gathered
         ]
         failed = plans.append(now_ms)
+        for run, done in runs:
+            self._answer_run(queue.partitions[0], run, failed, done)
         for places, done in placed:
             self._answer(places, failed, done)
 
@@ -151,6 +174,15 @@ class Sending:
             return None
         is_by_group = self._queue.config.deduplication_scope == "messageGroup"
         return deduplication_key(message.deduplication_id.encode(), group if is_by_group else None)
+
+    def _answer_run(
+        self, partition: QueuePartition, run: range, failed: Failures, done: SendDone
+    ) -> None:
+        """As `_answer`, of messages of a standard queue that lie one behind the other."""
+        if failed or partition.data.high_watermark < run.stop:
+            self._answer([(partition, offset) for offset in run], failed, done)
+        else:
+            done(list(map(Sent, partition.ids.of_run(run))))
 
     def _answer(self, places: Sequence[Place], failed: Failures, done: SendDone) -> None:
         results: list[Sent | Refusal] = []

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from duolog.config.queue import QueueConfig
 from duolog.core.queues.message import Outgoing
 from duolog.model.queue_errors import InvalidParameterValue, MissingParameter
+from duolog.sqs_api.context import Context
 from duolog.sqs_api.validation.attributes import (
     attributes_size,
     checked_attributes,
@@ -26,6 +27,29 @@ def message_size(asked: Sending) -> int:
     return size + attributes_size(attributes) if attributes else size
 
 
+def plain_bodies(
+    asked: Sequence[Sending], config: QueueConfig, context: Context
+) -> list[bytes] | None:
+    """The bodies of messages of which there is nothing else to say, as most are, and which may
+    all be sent; None where it takes a closer look at each."""
+    if not context.is_plain_ascii or context.sender_id or config.fifo:
+        return None
+    bodies = [
+        each.message_body.encode()
+        for each in asked
+        if each.delay_seconds is None
+        and each.message_attributes is None
+        and each.message_system_attributes is None
+        and each.message_deduplication_id is None
+        and each.message_group_id is None
+    ]
+    if len(bodies) < len(asked):
+        return None
+    sizes = list(map(len, bodies))
+    are_sendable = min(sizes) > 0 and max(sizes) <= config.maximum_message_size
+    return bodies if are_sendable else None
+
+
 def check_ordering(asked: Sequence[Sending], config: QueueConfig) -> None:
     """What a FIFO queue needs to be told, and only it. In a batch, one entry fails them all."""
     for each in asked:
@@ -41,10 +65,8 @@ def check_ordering(asked: Sequence[Sending], config: QueueConfig) -> None:
             )
 
 
-def checked_outgoing(
-    asked: Sending, size: int, config: QueueConfig, sender_id: str, *, is_unescaped: bool
-) -> Outgoing:
-    """`size` as `message_size` tells it; `is_unescaped` as the context does."""
+def checked_outgoing(asked: Sending, size: int, config: QueueConfig, context: Context) -> Outgoing:
+    """`size` as `message_size` tells it."""
     body = asked.message_body
     if not body:
         raise MissingParameter("The request must contain the parameter MessageBody.")
@@ -53,7 +75,7 @@ def checked_outgoing(
             "One or more parameters are invalid."
             f" Reason: Message must be shorter than {config.maximum_message_size} bytes."
         )
-    if not (is_unescaped and body.isascii()):
+    if not context.is_plain_ascii:
         check_characters(body)
     delay = asked.delay_seconds
     if delay is not None:
@@ -75,5 +97,5 @@ def checked_outgoing(
         asked.message_group_id,
         asked.message_deduplication_id,
         checked_trace_header(system) if system else None,
-        sender_id,
+        context.sender_id,
     )

@@ -47,6 +47,12 @@ class AtOnce:
             lambda done: self.queue.receive(count=count, wait_ms=wait_ms, done=done, **asked)
         )
 
+    def send(self, *messages: Outgoing) -> None:
+        self._ask(lambda done: self.queue.send(messages, done))
+
+    def send_plain(self, *bodies: bytes) -> None:
+        self._ask(lambda done: self.queue.send_plain(bodies, done))
+
     def delete(self, *handles: str) -> None:
         self._ask(lambda done: self.queue.delete(handles, done))
 
@@ -151,3 +157,41 @@ def test_requests_at_a_queue_that_is_deleted_in_their_turn_are_refused(house: Qu
     now.delete(held.receipt_handle)
     now.queue.close()
     assert [type(answer) for answer in now.settle()] == [QueueDoesNotExist] * 2
+
+
+def test_messages_that_are_only_bodies_go_into_the_same_batch_as_others(
+    house: QueueHouse,
+) -> None:
+    house.create("work")
+    now = AtOnce(house)
+    now.send(Outgoing("a", group_id="g"))
+    now.send_plain(b"b", b"c")
+    now.send_plain(b"d")
+    answers = now.settle()
+    data = now.queue.partitions[0].data
+    assert len(list(data.log.batches(0, 1 << 20))) == 1
+    received = house.receive("work", 10)
+    assert sorted(bodies(received)) == ["a", "b", "c", "d"]
+    ids = {each.message.body: each.message_id for each in received}
+    assert [[ids[text] for text in texts] for texts in ("a", "bc", "d")] == [
+        [sent.message_id for sent in answer] for answer in answers
+    ]
+
+
+def test_a_message_that_is_only_a_body_is_delayed_as_its_queue_says(house: QueueHouse) -> None:
+    house.create("work", DelaySeconds="5")
+    now = AtOnce(house)
+    now.send_plain(b"a", b"b")
+    (answer,) = now.settle()
+    assert len({sent.message_id for sent in answer}) == 2
+    assert house.receive("work", 10) == []
+    house.advance(5_000)
+    assert sorted(bodies(house.receive("work", 10))) == ["a", "b"]
+
+
+def test_a_queue_that_is_gone_takes_no_bodies(house: QueueHouse) -> None:
+    house.create("work")
+    now = AtOnce(house)
+    house.run(house.queues.delete("work"))
+    now.send_plain(b"a")
+    assert isinstance(now.settle()[0], QueueDoesNotExist)
