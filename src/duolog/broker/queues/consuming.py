@@ -91,7 +91,6 @@ class Consuming:
         except Refusal:
             # As each of them will find out, and be told.
             return gathered
-        found = received(self._queue, partition, records, now_ms)
         served: list[Receive] = []
         first = 0
         for receive, _ in alike:
@@ -99,7 +98,7 @@ class Consuming:
                 break
             last = first + receive.count
             receive.handed_out.append((partition, offsets[first:last]))
-            receive.found = found[first:last]
+            receive.found = received(self._queue, partition, records[first:last], now_ms)
             served.append(receive)
             first = last
         self._queue.owner.rearm(partition)
@@ -279,13 +278,16 @@ class Consuming:
     ) -> int | None:
         """The client did not get the answer to the same attempt: it gets the same once more."""
         end_offset = None
+        records = []
         for offset in offsets:
             record = partition.reader.take(offset)
             if record is not None:
                 end_offset = partition.change(
                     VisibilityChanged(offset, now_ms + receive.visibility_ms)
                 )
-                receive.found += received(self._queue, partition, (record,), now_ms)
+                records.append(record)
+        # All at once, as they were the first time: the receipts are the same then.
+        receive.found += received(self._queue, partition, records, now_ms)
         self._queue.owner.rearm(partition)
         if not receive.visibility_ms:
             # Others may have them already, but not in the middle of this.

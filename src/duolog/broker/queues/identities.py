@@ -13,6 +13,8 @@ _PARTITION_SHIFT = 48
 _SHORT_OFFSETS = 1 << 48
 """Below this an offset leaves the first digits of the lower half to the variant."""
 
+_LAST_DIGITS = tuple(f"{number:02x}" for number in range(256))
+
 
 class MessageIds:
     """Ids of the messages of one partition."""
@@ -28,10 +30,16 @@ class MessageIds:
         return f"{self._prefix}{low[:4]}-{low[4:]}"
 
     def of_run(self, offsets: range) -> list[str]:
+        """Of messages one behind the other: all but the last digits is the same of many."""
         if offsets.stop > _SHORT_OFFSETS:
             return list(map(self.of, offsets))
-        prefix = f"{self._prefix}8000-"
-        return [f"{prefix}{offset:012x}" for offset in offsets]
+        ids = []
+        for block in range(offsets.start >> 8, (offsets.stop + 255) >> 8):
+            before = f"{self._prefix}8000-{block:010x}"
+            first = block << 8
+            tails = _LAST_DIGITS[max(offsets.start - first, 0) : offsets.stop - first]
+            ids += [before + tail for tail in tails]
+        return ids
 
     def offset_of(self, message_id: str) -> int | None:
         """None when the id is not of this partition."""
