@@ -5,13 +5,8 @@ from duolog.sqs_api.validation.attributes import TRACE_HEADER
 from duolog.wire.sqs.digests import md5_of_attributes, md5_of_body
 
 
-def digests_of(message: Outgoing | bytes) -> tuple[str, str | None, str | None]:
-    """Of the body, of the attributes, and of the system attributes; None where there are none.
-
-    Bytes are a message that has this body and nothing else.
-    """
-    if isinstance(message, bytes):
-        return md5_of_body(message), None, None
+def digests_of(message: Outgoing) -> tuple[str, str | None, str | None]:
+    """Of the body, of the attributes, and of the system attributes; None where there are none."""
     trace_header = message.trace_header
     return (
         md5_of_body(message.body.encode()),

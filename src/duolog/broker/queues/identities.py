@@ -31,7 +31,7 @@ class MessageIds:
 
     def of_run(self, offsets: range) -> list[str]:
         """Of messages one behind the other: all but the last digits is the same of many."""
-        if offsets.stop > _SHORT_OFFSETS:
+        if len(offsets) == 1 or offsets.stop > _SHORT_OFFSETS:
             return list(map(self.of, offsets))
         ids = []
         for block in range(offsets.start >> 8, (offsets.stop + 255) >> 8):

@@ -1,7 +1,8 @@
 """SendMessage: one message into a queue."""
 
+from functools import partial
+
 from duolog.broker.queues.sending import Sent
-from duolog.core.queues.message import Outgoing
 from duolog.model.errors import Refusal
 from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.sent import digests_of
@@ -11,29 +12,41 @@ from duolog.sqs_api.validation.outgoing import (
     message_size,
     plain_bodies,
 )
+from duolog.wire.sqs.digests import md5_of_body
 from duolog.wire.sqs.messages import SendMessageRequest, SendMessageResult
 
 
 def handle(context: Context, request: SendMessageRequest, done: Done[SendMessageResult]) -> None:
     queue = context.queue(request.queue_url)
     config = queue.config
-    message: Outgoing | bytes
     bodies = plain_bodies((request,), config, context)
-    if bodies is None:
-        check_ordering((request,), config)
-        message = checked_outgoing(request, message_size(request), config, context)
-    else:
-        message = bodies[0]
+    if bodies is not None:
+        queue.send_plain(bodies, partial(_sent_plain, bodies[0], done))
+        return
+    check_ordering((request,), config)
+    outgoing = checked_outgoing(request, message_size(request), config, context)
 
     def sent(results: list[Sent | Refusal] | Refusal) -> None:
         result = results if isinstance(results, Refusal) else results[0]
         if isinstance(result, Refusal):
             done(result)
-        else:
-            digests = digests_of(message)
-            done(SendMessageResult(*digests, result.message_id, result.sequence_number))
+            return
+        done(
+            SendMessageResult(
+                *digests_of(outgoing),
+                result.message_id,
+                result.sequence_number,
+            )
+        )
 
-    if isinstance(message, bytes):
-        queue.send_plain((message,), sent)
+    queue.send((outgoing,), sent)
+
+
+def _sent_plain(
+    body: bytes, done: Done[SendMessageResult], results: list[Sent | Refusal] | Refusal
+) -> None:
+    result = results if isinstance(results, Refusal) else results[0]
+    if isinstance(result, Refusal):
+        done(result)
     else:
-        queue.send((message,), sent)
+        done(SendMessageResult(md5_of_body(body), message_id=result.message_id))

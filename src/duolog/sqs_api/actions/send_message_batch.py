@@ -1,6 +1,7 @@
 """SendMessageBatch: up to ten messages into a queue, each with its own result."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from duolog.broker.queues.sending import Sent
 from duolog.core.queues.message import Outgoing
@@ -35,7 +36,7 @@ def handle(
     bodies = plain_bodies(entries, config, context)
     if bodies is not None:
         check_batch_size(sum(map(len, bodies)))
-        queue.send_plain(bodies, _answer(entries, bodies, [], done))
+        queue.send_plain(bodies, partial(_sent_plain, entries, bodies, done))
         return
     sizes = list(map(message_size, entries))
     check_batch_size(sum(sizes))
@@ -49,19 +50,7 @@ def handle(
             accepted.append(entry)
         except Refusal as refusal:
             failed.append(error_entry(entry.id, refusal))
-    sent = _answer(accepted, messages, failed, done)
-    if messages:
-        queue.send(messages, sent)
-    else:
-        sent([])
 
-
-def _answer(
-    accepted: Sequence[SendMessageBatchRequestEntry],
-    messages: Sequence[Outgoing | bytes],
-    failed: list[BatchResultErrorEntry],
-    done: Done[SendMessageBatchResult],
-) -> Done[list[Sent | Refusal]]:
     def sent(results: list[Sent | Refusal] | Refusal) -> None:
         if isinstance(results, Refusal):
             done(results)
@@ -70,10 +59,6 @@ def _answer(
         for entry, message, result in zip(accepted, messages, results, strict=True):
             if isinstance(result, Refusal):
                 failed.append(error_entry(entry.id, result))
-            elif isinstance(message, bytes):
-                # As below, in a third of the time beside the digest.
-                digest = md5_of_body(message)
-                successful.append(SendMessageBatchResultEntry(entry.id, result.message_id, digest))
             else:
                 successful.append(
                     SendMessageBatchResultEntry(
@@ -85,4 +70,31 @@ def _answer(
                 )
         done(SendMessageBatchResult(successful, failed))
 
-    return sent
+    if messages:
+        queue.send(messages, sent)
+    else:
+        sent([])
+
+
+def _sent_plain(
+    entries: Sequence[SendMessageBatchRequestEntry],
+    bodies: Sequence[bytes],
+    done: Done[SendMessageBatchResult],
+    results: list[Sent | Refusal] | Refusal,
+) -> None:
+    if isinstance(results, Refusal):
+        done(results)
+        return
+    successful = [
+        SendMessageBatchResultEntry(entry.id, result.message_id, md5_of_body(body))
+        for entry, body, result in zip(entries, bodies, results, strict=True)
+        if not isinstance(result, Refusal)
+    ]
+    failed = []
+    if len(successful) < len(entries):
+        failed = [
+            error_entry(entry.id, result)
+            for entry, result in zip(entries, results, strict=True)
+            if isinstance(result, Refusal)
+        ]
+    done(SendMessageBatchResult(successful, failed))

@@ -45,8 +45,7 @@ def plain_bodies(
     ]
     if len(bodies) < len(asked):
         return None
-    sizes = list(map(len, bodies))
-    are_sendable = min(sizes) > 0 and max(sizes) <= config.maximum_message_size
+    are_sendable = all(bodies) and max(map(len, bodies)) <= config.maximum_message_size
     return bodies if are_sendable else None
 
 
