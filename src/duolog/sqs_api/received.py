@@ -46,7 +46,21 @@ class Wanted:
             return NOTHING
         return cls([*(system or ()), *(older_system or ())], given or ())
 
-    def message(self, received: Received, context: Context) -> Message:
+    def messages(self, results: Sequence[Received], context: Context) -> list[Message]:
+        if self is NOTHING:
+            # As below, of what most receives ask for.
+            return [
+                Message(
+                    result.message_id,
+                    result.receipt_handle,
+                    md5_of_body((body := result.message.body).encode()),
+                    body,
+                )
+                for result in results
+            ]
+        return [self._message(result, context) for result in results]
+
+    def _message(self, received: Received, context: Context) -> Message:
         message = received.message
         attributes = None
         if message.attributes and self._names:

@@ -41,8 +41,7 @@ def handle(
         if isinstance(results, Refusal):
             done(results)
         else:
-            messages = [wanted.message(result, context) for result in results]
-            done(ReceiveMessageResult(messages or None))
+            done(ReceiveMessageResult(wanted.messages(results, context) or None))
 
     return queue.receive(
         count=count,
