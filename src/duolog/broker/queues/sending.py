@@ -69,17 +69,15 @@ class Sending:
         if not queue.is_whole:
             gathered = self._placeable(gathered, now_ms)
         plans = Plans()
-        runs = [
-            (plans.add_run(queue.partitions[0], bodies), done) for bodies, done in gathered_plain
-        ]
+        runs = [(self._place_run(bodies, plans), done) for bodies, done in gathered_plain]
         place = self._place_once if config.fifo else self._place
         placed = [
             ([place(message, plans, now_ms) for message in messages], done)
             for messages, done in gathered
         ]
         failed = plans.append(now_ms)
-        for run, done in runs:
-            self._answer_run(queue.partitions[0], run, failed, done)
+        for (partition, run), done in runs:
+            self._answer_run(partition, run, failed, done)
         for places, done in placed:
             self._answer(places, failed, done)
 
@@ -130,6 +128,11 @@ class Sending:
             return True
         now_ms = self._queue.clock.now_ms()
         return key is not None and partition.deduplication.find(key, now_ms) is not None
+
+    def _place_run(self, bodies: Sequence[bytes], plans: Plans) -> tuple[QueuePartition, range]:
+        """Where a standard queue of one partition will have messages that are only bodies."""
+        partition = self._queue.partitions[0]
+        return partition, plans.add_run(partition, bodies)
 
     def _place(self, message: Outgoing, plans: Plans, now_ms: int) -> Place:
         """Where a standard queue will have the message."""

@@ -265,6 +265,8 @@ async def test_a_queue_that_compares_all_its_messages_again_keeps_its_groups_in_
     group = a_group(1, 3)
     await one.send("work.fifo", Outgoing("1", group_id=group, deduplication_id="1"))
     await cluster.node(2).queues.set_attributes("work.fifo", {"DeduplicationScope": "queue"})
+    known = [node.queues.local("work.fifo") for node in cluster.living]
+    await eventually(lambda: {each.config.deduplication_scope for each in known} == {"queue"})
     await cluster.node(3).send("work.fifo", Outgoing("2", group_id=group, deduplication_id="2"))
     other = Outgoing("3", group_id=a_group(2, 3), deduplication_id="2")
     await cluster.node(1).send("work.fifo", other)
