@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import uvloop
@@ -10,6 +11,10 @@ from hypothesis import settings
 settings.register_profile("duolog", max_examples=50, deadline=None)
 settings.load_profile("duolog")
 
+
+TESTS = Path(__file__).parent
+TURNS = {"sim": 0, "crash": 1, "cluster": 2, "faults": 3, "clients": 5}
+OTHER_TURNS = 4
 
 LoopFactories = dict[str, Callable[[], asyncio.AbstractEventLoop]]
 
@@ -20,3 +25,9 @@ def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> L
     if item.get_closest_marker("every_event_loop"):
         loops["uvloop"] = uvloop.new_event_loop
     return loops
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long begins first, so that no worker is left with it alone; what keeps nodes
+    running until the end comes last."""
+    items.sort(key=lambda item: TURNS.get(item.path.relative_to(TESTS).parts[0], OTHER_TURNS))
