@@ -4,13 +4,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "duolog"
+SPARK_PACKAGE = ROOT / "src" / "pyspark_duolog"
 
 _TEXT_SUFFIXES = (".py", ".md", ".toml", ".txt", ".c", ".h", ".cfg", ".yml", ".yaml", ".sh")
 _GENERATED = {"__pycache__", "results", "build"}
 
 
 def package_modules() -> list[Path]:
-    return sorted(PACKAGE.rglob("*.py"))
+    return sorted([*PACKAGE.rglob("*.py"), *SPARK_PACKAGE.rglob("*.py")])
 
 
 def text_files() -> list[Path]:

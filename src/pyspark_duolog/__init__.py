@@ -1,0 +1,1 @@
+"""Duolog's connector for Spark: `.format("duolog")`."""

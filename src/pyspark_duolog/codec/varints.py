@@ -1,0 +1,79 @@
+"""Zigzag varints by the thousand: read where they lie, or written side by side."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from duolog.model.errors import CorruptBatch
+
+Bytes = npt.NDArray[np.uint8]
+Integers = npt.NDArray[np.int64]
+
+VARINT_BYTES_MAX = 10
+
+_CONTINUES = 0x80
+_LOW_BITS = 0x7F
+_BITS_PER_BYTE = 7
+
+
+def read_varints(data: Bytes, at: Integers, bits: int = 32) -> tuple[Integers, Integers]:
+    """The number of at most `bits` at each position, and where it ends.
+
+    CorruptBatch where one is longer, or runs out of `data`.
+    """
+    try:
+        return _read_varints(data, at, bits)
+    except IndexError:
+        raise CorruptBatch("the records end inside a number") from None
+
+
+def _read_varints(data: Bytes, at: Integers, bits: int) -> tuple[Integers, Integers]:
+    byte = data[at]
+    zigzag = (byte & _LOW_BITS).astype(np.uint64)
+    ends = at + 1
+    going_on = np.flatnonzero(byte >= _CONTINUES)
+    shift = 0
+    while going_on.size:
+        shift += _BITS_PER_BYTE
+        if shift >= bits:
+            raise CorruptBatch(f"a number of more than {bits} bits")
+        byte = data[ends[going_on]]
+        if shift + _BITS_PER_BYTE > bits and np.any(byte >> (bits - shift)):
+            raise CorruptBatch(f"a number of more than {bits} bits")
+        zigzag[going_on] |= (byte & _LOW_BITS).astype(np.uint64) << np.uint64(shift)
+        ends[going_on] += 1
+        going_on = going_on[byte >= _CONTINUES]
+    halves = (zigzag >> np.uint64(1)).view(np.int64)
+    return halves ^ -(zigzag & np.uint64(1)).view(np.int64), ends
+
+
+def varint_sizes(values: Integers) -> Integers:
+    """How many bytes each takes when written."""
+    zigzag = _zigzag(values)
+    sizes = np.ones(len(values), np.int64)
+    rest = zigzag >> np.uint64(_BITS_PER_BYTE)
+    while np.any(rest):
+        sizes += rest != 0
+        rest >>= np.uint64(_BITS_PER_BYTE)
+    return sizes
+
+
+def write_varints(values: Integers) -> tuple[Bytes, npt.NDArray[Any]]:
+    """A row of bytes for each number, and which of them belong to it.
+
+    Rows are as wide as the longest number. Taking what belongs, row by row, gives the
+    numbers one after another; rows of several fields can be put side by side first.
+    """
+    zigzag = _zigzag(values)
+    sizes = varint_sizes(values)
+    width = int(sizes.max(initial=1))
+    places = np.arange(width)
+    shifts = (places * _BITS_PER_BYTE).astype(np.uint64)
+    rows = ((zigzag[:, None] >> shifts) & np.uint64(_LOW_BITS)).astype(np.uint8)
+    rows |= np.where(places < sizes[:, None] - 1, _CONTINUES, 0).astype(np.uint8)
+    return rows, places < sizes[:, None]
+
+
+def _zigzag(values: Integers) -> npt.NDArray[np.uint64]:
+    return ((values << 1) ^ (values >> 63)).view(np.uint64)
