@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 
 # Programs that some tests run beside the Python packages of the `dev` extra.
-TEST_DEBIAN_PACKAGES := e2fsprogs etcd-server iproute2 kcat nftables strace
+TEST_DEBIAN_PACKAGES := e2fsprogs etcd-server iproute2 kcat nftables openjdk-17-jre-headless strace
 # The load generators are C, and one of them drives librdkafka.
 BENCH_DEBIAN_PACKAGES := gcc libc6-dev librdkafka-dev
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvloop
@@ -13,8 +14,9 @@ settings.load_profile("duolog")
 
 
 TESTS = Path(__file__).parent
-TURNS = {"sim": 0, "crash": 1, "cluster": 2, "faults": 3, "clients": 5}
-OTHER_TURNS = 4
+SPARK_TESTS = "tests/spark/"
+TURNS = {"sim": 0, "crash": 1, "cluster": 2, "faults": 3, "spark": 4, "clients": 6}
+OTHER_TURNS = 5
 
 LoopFactories = dict[str, Callable[[], asyncio.AbstractEventLoop]]
 
@@ -31,3 +33,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first, so that no worker is left with it alone; what keeps nodes
     running until the end comes last."""
     items.sort(key=lambda item: TURNS.get(item.path.relative_to(TESTS).parts[0], OTHER_TURNS))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """All tests with Spark go to one process, whatever file they are in: a session is costly."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class SparkTogether(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            scope: str = super()._split_scope(nodeid)
+            return SPARK_TESTS if scope.startswith(SPARK_TESTS) else scope
+
+    return SparkTogether(config, log)

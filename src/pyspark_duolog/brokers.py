@@ -1,0 +1,159 @@
+"""What the driver asks the brokers: which topics there are, where they start and end."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from duolog.client.cluster import Cluster, is_passing
+from duolog.client.consumer import fetch
+from duolog.client.errors import ClientError, Endpoint, Refused, Unreachable
+from duolog.client.groups import commit_offsets
+from duolog.client.metadata import TopicInfo
+from duolog.client.offsets import NO_OFFSET, Bounds, TopicPartition, bounds_of, list_offsets
+from duolog.records.iterator import iter_batches
+from pyspark_duolog.errors import BrokerAway, ConnectorError
+from pyspark_duolog.options import SourceOptions
+from pyspark_duolog.planning import Range, Seen, TopicState, only
+
+CLIENT_ID = "duolog-spark"
+SAMPLE_BYTES = 64 * 1024
+"""Of each partition, to estimate how large its next records are."""
+RETRY_PAUSE_SECONDS = 0.5
+
+_ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
+
+T = TypeVar("T")
+
+
+class Brokers:
+    """Holds no connection, so that it can go to another process with the reader that has it."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def see(self) -> Seen:
+        """The subscribed topics that are there."""
+        return self.ask(lambda cluster: _see(cluster, self._options))
+
+    def offsets_at(self, seen: Seen, timestamp_ms: int) -> dict[TopicPartition, int]:
+        """The first record of each partition that is as young, or the partition's end."""
+        wanted = {
+            (name, partition): timestamp_ms
+            for name, topic in seen.items()
+            for partition in topic.partitions
+        }
+        found = self.ask(lambda cluster: list_offsets(cluster, wanted))
+        return {
+            (name, partition): seen[name].partitions[partition].end_offset
+            if offset == NO_OFFSET
+            else offset
+            for (name, partition), offset in found.items()
+        }
+
+    def bytes_per_offset(
+        self, offsets: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, float]:
+        """What the records at these offsets take, as stored."""
+        return self.ask(lambda cluster: _sample(cluster, offsets))
+
+    def leader(self, wanted: Range) -> Endpoint | None:
+        """Who leads the partition; None when the topic is no longer the one that was meant."""
+        return self.ask(lambda cluster: _leader(cluster, wanted))
+
+    def bounds(self, wanted: Range) -> Bounds:
+        at = (wanted.topic, wanted.partition)
+        return self.ask(lambda cluster: bounds_of(cluster, [at]))[at]
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        self.ask(lambda cluster: commit_offsets(cluster, group, offsets))
+
+    def ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
+        """Whichever broker answers; while none does, or none leads, again for a while."""
+        deadline = time.monotonic() + self._options.broker_timeout_ms / 1000
+        while True:
+            for endpoint in self._options.bootstrap_servers:
+                try:
+                    return asyncio.run(_asked(endpoint, question))
+                except Refused as refusal:
+                    if not is_passing(refusal.name):
+                        raise ConnectorError(str(refusal)) from None
+                    failure: ClientError = refusal
+                except Unreachable as unreachable:
+                    failure = unreachable
+                except ClientError as error:
+                    raise ConnectorError(str(error)) from None
+            if time.monotonic() > deadline:
+                raise BrokerAway(str(failure))
+            time.sleep(RETRY_PAUSE_SECONDS)
+
+
+async def _asked(endpoint: tuple[str, int], question: Callable[[Cluster], Awaitable[T]]) -> T:
+    async with Cluster((endpoint[0], endpoint[1]), client_id=CLIENT_ID) as cluster:
+        return await question(cluster)
+
+
+async def _see(cluster: Cluster, options: SourceOptions) -> Seen:
+    topics = [each for each in await _subscribed(cluster, options) if each.partitions]
+    partitions = [(each.name, part.partition) for each in topics for part in each.partitions]
+    # A topic may go while it is asked for; what is missing is as if it had never been seen.
+    bounds = await bounds_of(cluster, partitions, missing_ok=True)
+    seen = {
+        each.name: TopicState(
+            str(each.id),
+            {
+                part.partition: bounds[each.name, part.partition]
+                for part in each.partitions
+                if (each.name, part.partition) in bounds
+            },
+        )
+        for each in topics
+        if (each.name, 0) in bounds
+    }
+    return seen if options.assign is None else only(seen, options.assign)
+
+
+async def _subscribed(cluster: Cluster, options: SourceOptions) -> list[TopicInfo]:
+    pattern = options.subscribe_pattern
+    if pattern is not None:
+        every = (await cluster.metadata()).topics.values()
+        return [each for each in every if not each.is_internal and pattern.fullmatch(each.name)]
+    found = []
+    for name in options.subscribe or tuple(options.assign or ()):
+        try:
+            found.append((await cluster.metadata([name])).topics[name])
+        except Refused as refusal:
+            if refusal.name != _ABSENT:
+                raise
+    return found
+
+
+async def _leader(cluster: Cluster, wanted: Range) -> Endpoint | None:
+    try:
+        described = await cluster.metadata([wanted.topic])
+    except Refused as refusal:
+        if refusal.name != _ABSENT:
+            raise
+        return None
+    if str(described.topics[wanted.topic].id) != wanted.topic_id:
+        return None
+    leader = await cluster.leader(wanted.topic, wanted.partition)
+    if leader not in described.brokers:
+        raise Refused("LEADER_NOT_AVAILABLE", f"node {leader}", "nobody knows its address")
+    return described.brokers[leader]
+
+
+async def _sample(
+    cluster: Cluster, offsets: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, float]:
+    sizes = {}
+    for (topic, partition), offset in offsets.items():
+        leader = await cluster.leader(topic, partition)
+        (fetched,) = await fetch(
+            cluster, leader, topic, {partition: offset}, wait_ms=0, partition_bytes_max=SAMPLE_BYTES
+        )
+        headers = [header for header, _ in iter_batches(fetched.batches)]
+        count = headers[-1].next_offset - headers[0].base_offset if headers else 0
+        # Where nothing is left but gaps, nothing is to be limited.
+        sizes[topic, partition] = len(fetched.batches) / count if count else 0.0
+    return sizes

@@ -1,0 +1,159 @@
+"""A connection that a task reads one partition through: Fetch only, synchronous, in place.
+
+Tasks are processes that wait for nothing else, and what they wait for is large: answers are
+received straight into one buffer, and the records are left where they lie. Topics are asked for
+by id, so that a broker refuses to read one that was deleted and made anew.
+"""
+
+import socket
+from struct import Struct
+from struct import error as StructError
+from typing import NamedTuple
+from uuid import UUID
+
+from duolog.client.errors import Endpoint, Garbled, Refused, Unreachable, reason_of
+from duolog.wire.kafka.apis import ApiKey
+from duolog.wire.kafka.error_codes import ErrorCode
+from duolog.wire.kafka.errors import MalformedMessage
+from duolog.wire.kafka.frames import encode_header, parse_response_header
+from duolog.wire.kafka.messages import encode_request
+from duolog.wire.kafka.primitives import read_uvarint, skip_tags
+
+FETCH_VERSION = 13
+"""The first that names topics by id."""
+FRAME_BYTES_MAX = 1 << 30
+CONNECT_SECONDS_MAX = 5.0
+ANSWER_SECONDS_MAX = 30.0
+WAIT_MS = 500
+"""How long a broker keeps a fetch that finds nothing."""
+
+_RECEIVE_BYTES = 4 << 20
+"""Asked of the kernel, so that the next answer arrives while the last one is decoded."""
+_SIZE = Struct(">i")
+_TOP = Struct(">ihi")
+_PARTITION = Struct(">ihq16x")
+_PREFERRED_REPLICA_BYTES = 4
+_ABORTED_BYTES = 17
+_UUID_BYTES = 16
+
+
+class Answer(NamedTuple):
+    error: str | None
+    high_watermark: int
+    batches: memoryview
+    """Valid until the next answer is received."""
+
+
+class FetchConnection:
+    def __init__(self, endpoint: Endpoint, *, client_id: str) -> None:
+        self._endpoint = endpoint
+        self._client_id = client_id
+        self._correlation_id = 0
+        self._buffer = bytearray()
+        try:
+            self._socket = socket.create_connection(endpoint, CONNECT_SECONDS_MAX)
+        except OSError as error:
+            raise Unreachable(endpoint, f"cannot be connected to: {reason_of(error)}") from None
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
+        self._socket.settimeout(ANSWER_SECONDS_MAX)
+
+    def send(self, topic_id: UUID, partition: int, offset: int, bytes_max: int) -> None:
+        """Ask for what follows an offset; the answer is fetched with `receive`."""
+        self._correlation_id += 1
+        wanted = {
+            "partition": partition,
+            "current_leader_epoch": -1,
+            "fetch_offset": offset,
+            "last_fetched_epoch": -1,
+            "log_start_offset": -1,
+            "partition_max_bytes": bytes_max,
+        }
+        fields = {
+            "replica_id": -1,
+            "max_wait": WAIT_MS,
+            "min_bytes": 1,
+            "max_bytes": bytes_max,
+            "isolation_level": 0,
+            "session_id": 0,
+            "session_epoch": -1,
+            "topics": [{"topic_id": topic_id, "partitions": [wanted]}],
+            "forgotten_topics_data": [],
+            "rack_id": "",
+        }
+        header = encode_header(ApiKey.FETCH, FETCH_VERSION, self._correlation_id, self._client_id)
+        body = encode_request(ApiKey.FETCH, FETCH_VERSION, fields)
+        try:
+            self._socket.sendall(_SIZE.pack(len(header) + len(body)) + header + body)
+        except OSError as error:
+            raise self._gone(error) from None
+
+    def receive(self) -> Answer:
+        try:
+            (size,) = _SIZE.unpack(self._exactly(_SIZE.size))
+            if not 0 < size <= FRAME_BYTES_MAX:
+                raise MalformedMessage(f"a frame of {size} bytes")
+            frame = self._exactly(size)
+            correlation_id, at = parse_response_header(
+                ApiKey.FETCH, FETCH_VERSION, frame, 0, len(frame)
+            )
+            if correlation_id != self._correlation_id:
+                raise MalformedMessage("an answer to another request")
+            return parse_answer(frame, at)
+        except OSError as error:
+            raise self._gone(error) from None
+        except (MalformedMessage, StructError, IndexError) as error:
+            raise Garbled(f"a broker answers with what is no Fetch response: {error}") from None
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _exactly(self, size: int) -> memoryview:
+        if len(self._buffer) < size:
+            # Arrays of the last answer may still refer to the old buffer, which cannot grow.
+            self._buffer = bytearray(size)
+        view = memoryview(self._buffer)[:size]
+        received = 0
+        while received < size:
+            count = self._socket.recv_into(view[received:])
+            if not count:
+                raise Unreachable(self._endpoint, "closed the connection")
+            received += count
+        return view
+
+    def _gone(self, error: OSError) -> Unreachable:
+        return Unreachable(self._endpoint, f"went away: {reason_of(error)}")
+
+
+def parse_answer(frame: memoryview, at: int) -> Answer:
+    """Of one partition. kio describes the same; its decoder would copy the records."""
+    _, error, _ = _TOP.unpack_from(frame, at)
+    at += _TOP.size
+    refusal = _name(error)
+    if refusal is not None:
+        raise Refused(refusal, "a fetch")
+    at = _expect_one(frame, at)
+    at = _expect_one(frame, at + _UUID_BYTES)
+    _, error, high_watermark = _PARTITION.unpack_from(frame, at)
+    aborted, at = read_uvarint(frame, at + _PARTITION.size)
+    at += max(aborted - 1, 0) * _ABORTED_BYTES + _PREFERRED_REPLICA_BYTES
+    size, at = read_uvarint(frame, at)
+    end = at + max(size - 1, 0)
+    frame_end = end
+    for _ in ("partition", "topic", "response"):
+        frame_end = skip_tags(frame, frame_end, len(frame))
+    if frame_end != len(frame):
+        raise MalformedMessage("a response does not end where its frame ends")
+    return Answer(_name(error), high_watermark, frame[at:end])
+
+
+def _expect_one(frame: memoryview, at: int) -> int:
+    count, at = read_uvarint(frame, at)
+    if count != 2:
+        raise MalformedMessage("not the one partition that was asked for")
+    return at
+
+
+def _name(error: int) -> str | None:
+    if not error:
+        return None
+    return next((each.name for each in ErrorCode if each == error), f"error {error}")

@@ -1,0 +1,288 @@
+"""Every option of the source: declared once, with what it does and how it is read."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from duolog.client.offsets import EARLIEST, LATEST
+from pyspark_duolog.errors import InvalidOption
+
+PartitionOffsets = Mapping[str, Mapping[int, int]]
+"""Per topic and partition; EARLIEST and LATEST are offsets too."""
+
+_BOOLEANS = {"true": True, "false": False}
+_NAMED_OFFSETS = {"earliest": EARLIEST, "latest": LATEST}
+_PLAINTEXT = "PLAINTEXT"
+
+
+class Option(NamedTuple):
+    name: str
+    default: str
+    """As a user would write it; empty where there is none."""
+    read: Callable[[str], Any]
+    doc: str
+
+
+class Endpoint(NamedTuple):
+    host: str
+    port: int
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in _BOOLEANS:
+        raise ValueError("is neither true nor false")
+    return _BOOLEANS[text.lower()]
+
+
+def _positive(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() else 0
+    if not 0 < value < 1 << 63:
+        raise ValueError("is no positive integer")
+    return value
+
+
+def _milliseconds(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError("is no count of milliseconds since 1970")
+    return int(text)
+
+
+def _endpoints(text: str) -> tuple[Endpoint, ...]:
+    endpoints = []
+    for each in text.split(","):
+        host, colon, port = each.strip().rpartition(":")
+        if not colon or not host or not (port.isascii() and port.isdigit()):
+            raise ValueError("is no list of HOST:PORT")
+        endpoints.append(Endpoint(host.strip("[]"), int(port)))
+    return tuple(endpoints)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
+    if not names:
+        raise ValueError("names no topic")
+    return names
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ValueError("is no JSON object")
+    return value
+
+
+def _assigned(text: str) -> Mapping[str, frozenset[int]]:
+    assigned = {}
+    for topic, partitions in _json_object(text).items():
+        if not isinstance(partitions, list) or not all(map(_is_index, partitions)):
+            raise ValueError(f"has no list of partitions for topic '{topic}'")
+        assigned[topic] = frozenset(partitions)
+    if not assigned:
+        raise ValueError("names no topic")
+    return assigned
+
+
+def _is_index(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _offsets(text: str) -> int | PartitionOffsets:
+    if text.lower() in _NAMED_OFFSETS:
+        return _NAMED_OFFSETS[text.lower()]
+    offsets: dict[str, dict[int, int]] = {}
+    for topic, partitions in _json_object(text).items():
+        if not isinstance(partitions, dict):
+            raise ValueError(f"has no partitions for topic '{topic}'")
+        for partition, offset in partitions.items():
+            if not partition.isdigit() or type(offset) is not int or offset < EARLIEST:
+                raise ValueError(f"has no offset for partition {partition} of topic '{topic}'")
+            offsets.setdefault(topic, {})[int(partition)] = offset
+    return offsets
+
+
+def _security(text: str) -> str:
+    if text.upper() != _PLAINTEXT:
+        raise ValueError("is not served: brokers take Kafka clients by PLAINTEXT only so far")
+    return _PLAINTEXT
+
+
+OPTIONS: Mapping[str, Option] = {
+    option.name: option
+    for option in (
+        Option(
+            "kafka.bootstrap.servers",
+            "",
+            _endpoints,
+            "HOST:PORT of one broker or several, separated by commas. Required.",
+        ),
+        Option(
+            "kafka.security.protocol",
+            _PLAINTEXT,
+            _security,
+            "How brokers are connected to. Only PLAINTEXT is served so far.",
+        ),
+        Option(
+            "kafka.group.id",
+            "",
+            str,
+            "Consumer group that a streaming query's progress is committed to, so that its lag "
+            "shows. It may have no members. Without it nothing is committed.",
+        ),
+        Option("subscribe", "", _names, "Topics to read, separated by commas."),
+        Option(
+            "subscribePattern",
+            "",
+            _pattern,
+            "Topics to read, as a regular expression that matches their whole names; topics that "
+            "are made later count too, internal ones never.",
+        ),
+        Option("assign", "", _assigned, 'Partitions to read: `{"orders": [0, 1]}`.'),
+        Option(
+            "startingOffsets",
+            "",
+            _offsets,
+            "Where a batch, or a new streaming query, begins: `earliest`, `latest` or offsets, "
+            '`{"orders": {"0": 23, "1": -2}}`, where -2 is the earliest and -1 the latest. '
+            "Default: `earliest` in a batch, `latest` in a stream. Partitions that are found "
+            "later are read from their start.",
+        ),
+        Option(
+            "startingTimestamp",
+            "",
+            _milliseconds,
+            "Begin with the first record of each partition that is as young as this, in "
+            "milliseconds since 1970, or at the end where none is. Instead of startingOffsets.",
+        ),
+        Option(
+            "endingOffsets",
+            "latest",
+            _offsets,
+            "Where a batch ends: `latest`, or offsets as in startingOffsets. Not for streams.",
+        ),
+        Option(
+            "maxOffsetsPerTrigger",
+            "",
+            _positive,
+            "Offsets that one micro-batch may take, shared out by how much waits where.",
+        ),
+        Option(
+            "maxBytesPerTrigger",
+            "",
+            _positive,
+            "Bytes, as stored, that one micro-batch may take. An estimate by the next records of "
+            "each partition; at least one offset of each is taken.",
+        ),
+        Option(
+            "minPartitions",
+            "",
+            _positive,
+            "Tasks to read with, at least: ranges of offsets are split until there are as many.",
+        ),
+        Option(
+            "failOnDataLoss",
+            "true",
+            _boolean,
+            "Whether a query fails when records that it should read are gone: removed by "
+            "retention, or their topic was deleted or made anew. Otherwise it goes on with what "
+            "is there.",
+        ),
+        Option("includeHeaders", "false", _boolean, "Whether there is a column of headers."),
+        Option(
+            "fetchBytesMax",
+            str(16 << 20),
+            _positive,
+            "Bytes that one request to a broker asks for; a task holds about three times as many.",
+        ),
+        Option(
+            "brokerTimeoutMs",
+            "60000",
+            _positive,
+            "How long brokers that do not answer, or have no leader, are waited for.",
+        ),
+    )
+}
+
+_BY_LOWER_NAME = {name.lower(): option for name, option in OPTIONS.items()}
+_TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What a query was given, checked. The fields are named after the options."""
+
+    bootstrap_servers: tuple[Endpoint, ...]
+    group_id: str | None
+    subscribe: tuple[str, ...] | None
+    subscribe_pattern: re.Pattern[str] | None
+    assign: Mapping[str, frozenset[int]] | None
+    starting_offsets: int | PartitionOffsets | None
+    starting_timestamp: int | None
+    ending_offsets: int | PartitionOffsets
+    max_offsets_per_trigger: int | None
+    max_bytes_per_trigger: int | None
+    min_partitions: int | None
+    fail_on_data_loss: bool
+    include_headers: bool
+    fetch_bytes_max: int
+    broker_timeout_ms: int
+
+
+def read_options(given: Mapping[str, str]) -> SourceOptions:
+    """InvalidOption for names that nobody knows: a typing error must not change a result."""
+    values: dict[str, Any] = {}
+    for name, text in given.items():
+        option = _BY_LOWER_NAME.get(name.lower())
+        if option is None:
+            raise InvalidOption(f"there is no option '{name}'")
+        values[option.name] = _read(option, text)
+    for name, option in OPTIONS.items():
+        if name not in values:
+            values[name] = _read(option, option.default) if option.default else None
+    _check_together(values)
+    return SourceOptions(
+        bootstrap_servers=values["kafka.bootstrap.servers"],
+        group_id=values["kafka.group.id"],
+        subscribe=values["subscribe"],
+        subscribe_pattern=values["subscribePattern"],
+        assign=values["assign"],
+        starting_offsets=values["startingOffsets"],
+        starting_timestamp=values["startingTimestamp"],
+        ending_offsets=values["endingOffsets"],
+        max_offsets_per_trigger=values["maxOffsetsPerTrigger"],
+        max_bytes_per_trigger=values["maxBytesPerTrigger"],
+        min_partitions=values["minPartitions"],
+        fail_on_data_loss=values["failOnDataLoss"],
+        include_headers=values["includeHeaders"],
+        fetch_bytes_max=values["fetchBytesMax"],
+        broker_timeout_ms=values["brokerTimeoutMs"],
+    )
+
+
+def _read(option: Option, text: str) -> Any:
+    try:
+        return option.read(text)
+    except ValueError as error:
+        raise InvalidOption(f"the option {option.name}: '{text}' {error}") from None
+
+
+def _check_together(values: Mapping[str, Any]) -> None:
+    if values["kafka.bootstrap.servers"] is None:
+        raise InvalidOption("the option kafka.bootstrap.servers is required")
+    if sum(values[name] is not None for name in _TOPIC_OPTIONS) != 1:
+        raise InvalidOption(f"exactly one of {', '.join(_TOPIC_OPTIONS)} says what to read")
+    if values["startingOffsets"] is not None and values["startingTimestamp"] is not None:
+        raise InvalidOption("startingOffsets and startingTimestamp cannot both be given")
+    if values["endingOffsets"] == EARLIEST:
+        raise InvalidOption("the option endingOffsets cannot be earliest")

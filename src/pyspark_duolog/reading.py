@@ -1,0 +1,152 @@
+"""What a task does: reads one range of offsets, whatever the brokers go through meanwhile."""
+
+import time
+from collections.abc import Iterator
+from uuid import UUID
+
+import pyarrow as pa
+
+from duolog.client.cluster import is_passing
+from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
+from duolog.model.errors import Refusal
+from pyspark_duolog.brokers import CLIENT_ID, RETRY_PAUSE_SECONDS, Brokers
+from pyspark_duolog.codec.decode import decode
+from pyspark_duolog.codec.layout import find_batches
+from pyspark_duolog.columns import decoded_columns, with_place
+from pyspark_duolog.errors import BrokerAway, ConnectorError, Damaged, DataLost, place
+from pyspark_duolog.fetch_connection import Answer, FetchConnection
+from pyspark_duolog.options import SourceOptions
+from pyspark_duolog.planning import Range
+
+_GONE = frozenset(("UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION"))
+"""Perhaps: a broker that has just become the leader may not have heard of the topic."""
+_OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+
+
+class RangeReader:
+    """Reads on where it was when a broker goes away and comes back, or another one leads."""
+
+    def __init__(self, options: SourceOptions, wanted: Range, schema: pa.Schema) -> None:
+        self._options = options
+        self._wanted = wanted
+        self._schema = schema
+        self._columns = decoded_columns(schema)
+        self._at = wanted.first_offset
+        self._connection: FetchConnection | None = None
+        self._is_asked = False
+        self._patient_until = 0.0
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        self._be_patient()
+        try:
+            while self._at < self._wanted.end_offset:
+                try:
+                    answer = self._answer()
+                except Garbled as error:
+                    raise Damaged(f"{self._place()}: {error}") from None
+                except ClientError as failure:
+                    self._pause(failure)
+                    continue
+                if answer is None:
+                    continue
+                if answer.error is None:
+                    yield from self._taken(answer)
+                else:
+                    self._refused(answer)
+        finally:
+            self._disconnect()
+
+    def _answer(self) -> Answer | None:
+        """None when there is nothing more to read, because the topic has gone."""
+        if self._connection is None:
+            leader = Brokers(self._options).leader(self._wanted)
+            if leader is None:
+                self._lose(f"{self._place()} is gone: its topic was deleted, or made anew")
+                self._at = self._wanted.end_offset
+                return None
+            self._connection = FetchConnection(leader, client_id=CLIENT_ID)
+        if not self._is_asked:
+            self._ask(self._connection)
+        self._is_asked = False
+        return self._connection.receive()
+
+    def _taken(self, answer: Answer) -> Iterator[pa.RecordBatch]:
+        """What an answer has of the range. The next one is asked for before this is decoded."""
+        wanted, first_offset = self._wanted, self._at
+        try:
+            found = find_batches(answer.batches, first_offset)
+            if found.next_offset == first_offset:
+                if time.monotonic() > self._patient_until:
+                    raise BrokerAway(
+                        f"{self._place()} should be there, but the broker has offsets up to "
+                        f"{answer.high_watermark} only"
+                    )
+                return
+            self._at = found.next_offset
+            self._be_patient()
+            if self._at < wanted.end_offset and self._connection is not None:
+                self._ask_ahead(self._connection)
+            for batch in decode(
+                answer.batches,
+                self._columns,
+                found=found,
+                first_offset=first_offset,
+                end_offset=wanted.end_offset,
+            ):
+                yield with_place(batch, self._schema, wanted.topic, wanted.partition)
+        except Refusal as problem:
+            at = place(wanted.topic, wanted.partition, first_offset)
+            raise Damaged(f"{at}, or soon after, is damaged: {problem}") from None
+
+    def _refused(self, answer: Answer) -> None:
+        assert answer.error is not None
+        if answer.error == _OUT_OF_RANGE:
+            start_offset, end_offset = Brokers(self._options).bounds(self._wanted)
+            if start_offset <= self._at <= end_offset:
+                # Another broker leads, and has what the one that was asked has not.
+                self._pause(Refused(answer.error, self._place()))
+                return
+            self._lose(
+                f"{self._place()} is not there: the partition has offsets "
+                f"{start_offset} to {end_offset}"
+            )
+            self._at = start_offset if self._at < start_offset else self._wanted.end_offset
+        elif answer.error in _GONE or is_passing(answer.error):
+            self._pause(Refused(answer.error, self._place()))
+        else:
+            raise ConnectorError(f"{self._place()}: {answer.error}")
+
+    def _lose(self, what: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise DataLost(what)
+
+    def _ask(self, connection: FetchConnection) -> None:
+        topic_id = UUID(self._wanted.topic_id)
+        bytes_max = self._options.fetch_bytes_max
+        connection.send(topic_id, self._wanted.partition, self._at, bytes_max)
+        self._is_asked = True
+
+    def _ask_ahead(self, connection: FetchConnection) -> None:
+        try:
+            self._ask(connection)
+        except Unreachable:
+            # What has arrived is still good; the next turn connects again.
+            self._disconnect()
+
+    def _be_patient(self) -> None:
+        self._patient_until = time.monotonic() + self._options.broker_timeout_ms / 1000
+
+    def _pause(self, failure: ClientError) -> None:
+        self._disconnect()
+        if time.monotonic() > self._patient_until:
+            raise BrokerAway(f"{self._place()} cannot be read: {failure}")
+        time.sleep(RETRY_PAUSE_SECONDS)
+
+    def _disconnect(self) -> None:
+        self._is_asked = False
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _place(self) -> str:
+        return place(self._wanted.topic, self._wanted.partition, self._at)
