@@ -7,12 +7,13 @@ from typing import TypeVar
 
 from duolog.client.cluster import Cluster, is_passing
 from duolog.client.consumer import fetch
-from duolog.client.errors import ClientError, Endpoint, Refused, Unreachable
+from duolog.client.errors import ClientError, Endpoint, Refused, Unreachable, check
 from duolog.client.groups import commit_offsets
 from duolog.client.metadata import TopicInfo
 from duolog.client.offsets import NO_OFFSET, Bounds, TopicPartition, bounds_of, list_offsets
 from duolog.records.iterator import iter_batches
-from pyspark_duolog.errors import BrokerAway, ConnectorError
+from duolog.wire.kafka.apis import ApiKey
+from pyspark_duolog.errors import BrokerAway, ConnectorError, place
 from pyspark_duolog.options import SourceOptions
 from pyspark_duolog.planning import Range, Seen, TopicState, only
 
@@ -21,6 +22,7 @@ SAMPLE_BYTES = 64 * 1024
 """Of each partition, to estimate how large its next records are."""
 RETRY_PAUSE_SECONDS = 0.5
 
+_NO_EPOCH = -1
 _ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
 
 T = TypeVar("T")
@@ -64,6 +66,10 @@ class Brokers:
     def bounds(self, wanted: Range) -> Bounds:
         at = (wanted.topic, wanted.partition)
         return self.ask(lambda cluster: bounds_of(cluster, [at]))[at]
+
+    def epoch_end(self, wanted: Range, epoch: int) -> int:
+        """Where the leader's log of that epoch ends; -1 where it has none."""
+        return self.ask(lambda cluster: _epoch_end(cluster, wanted, epoch))
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         self.ask(lambda cluster: commit_offsets(cluster, group, offsets))
@@ -141,6 +147,21 @@ async def _leader(cluster: Cluster, wanted: Range) -> Endpoint | None:
     if leader not in described.brokers:
         raise Refused("LEADER_NOT_AVAILABLE", f"node {leader}", "nobody knows its address")
     return described.brokers[leader]
+
+
+async def _epoch_end(cluster: Cluster, wanted: Range, epoch: int) -> int:
+    asked = {
+        "partition": wanted.partition,
+        "current_leader_epoch": _NO_EPOCH,
+        "leader_epoch": epoch,
+    }
+    fields = {"replica_id": -1, "topics": [{"topic": wanted.topic, "partitions": [asked]}]}
+    leader = await cluster.leader(wanted.topic, wanted.partition)
+    response = await cluster.call(ApiKey.OFFSET_FOR_LEADER_EPOCH, fields, node=leader)
+    ((answered,),) = (topic.partitions for topic in response.topics)
+    check(answered.error_code, place(wanted.topic, wanted.partition))
+    end_offset: int = answered.end_offset
+    return end_offset if answered.leader_epoch == epoch else _NO_EPOCH
 
 
 async def _sample(

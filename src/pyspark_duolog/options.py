@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from duolog.client.offsets import EARLIEST, LATEST
@@ -15,6 +16,8 @@ PartitionOffsets = Mapping[str, Mapping[int, int]]
 _BOOLEANS = {"true": True, "false": False}
 _NAMED_OFFSETS = {"earliest": EARLIEST, "latest": LATEST}
 _PLAINTEXT = "PLAINTEXT"
+BROKER = "broker"
+SEGMENTS = "segments"
 
 
 class Option(NamedTuple):
@@ -112,6 +115,19 @@ def _offsets(text: str) -> int | PartitionOffsets:
     return offsets
 
 
+def _read_mode(text: str) -> str:
+    if text.lower() not in (BROKER, SEGMENTS):
+        raise ValueError(f"is neither {BROKER} nor {SEGMENTS}")
+    return text.lower()
+
+
+def _directories(text: str) -> tuple[Path, ...]:
+    directories = tuple(Path(each.strip()) for each in text.split(",") if each.strip())
+    if not all(each.is_absolute() for each in directories):
+        raise ValueError("is no list of absolute paths")
+    return directories
+
+
 def _security(text: str) -> str:
     if text.upper() != _PLAINTEXT:
         raise ValueError("is not served: brokers take Kafka clients by PLAINTEXT only so far")
@@ -200,10 +216,25 @@ OPTIONS: Mapping[str, Option] = {
         ),
         Option("includeHeaders", "false", _boolean, "Whether there is a column of headers."),
         Option(
+            "readMode",
+            BROKER,
+            _read_mode,
+            "`broker`, or `segments`: what lies in sealed segments is read from dataDirectory, and "
+            "only the rest from brokers.",
+        ),
+        Option(
+            "dataDirectory",
+            "",
+            _directories,
+            "Data directories of nodes, or copies of them, as absolute paths separated by commas; "
+            "every task has to see them. Partitions that are in none are read from brokers.",
+        ),
+        Option(
             "fetchBytesMax",
             str(16 << 20),
             _positive,
-            "Bytes that one request to a broker asks for; a task holds about three times as many.",
+            "Bytes that are asked of a broker, or read of a segment, at a time; a task holds about "
+            "three times as many.",
         ),
         Option(
             "brokerTimeoutMs",
@@ -235,6 +266,8 @@ class SourceOptions:
     min_partitions: int | None
     fail_on_data_loss: bool
     include_headers: bool
+    data_directory: tuple[Path, ...]
+    """Empty unless sealed segments are to be read."""
     fetch_bytes_max: int
     broker_timeout_ms: int
 
@@ -265,6 +298,7 @@ def read_options(given: Mapping[str, str]) -> SourceOptions:
         min_partitions=values["minPartitions"],
         fail_on_data_loss=values["failOnDataLoss"],
         include_headers=values["includeHeaders"],
+        data_directory=values["dataDirectory"] or (),
         fetch_bytes_max=values["fetchBytesMax"],
         broker_timeout_ms=values["brokerTimeoutMs"],
     )
@@ -284,5 +318,7 @@ def _check_together(values: Mapping[str, Any]) -> None:
         raise InvalidOption(f"exactly one of {', '.join(_TOPIC_OPTIONS)} says what to read")
     if values["startingOffsets"] is not None and values["startingTimestamp"] is not None:
         raise InvalidOption("startingOffsets and startingTimestamp cannot both be given")
+    if (values["readMode"] == SEGMENTS) != bool(values["dataDirectory"]):
+        raise InvalidOption("readMode=segments and dataDirectory are only given together")
     if values["endingOffsets"] == EARLIEST:
         raise InvalidOption("the option endingOffsets cannot be earliest")

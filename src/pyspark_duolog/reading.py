@@ -11,12 +11,13 @@ from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
 from duolog.model.errors import Refusal
 from pyspark_duolog.brokers import CLIENT_ID, RETRY_PAUSE_SECONDS, Brokers
 from pyspark_duolog.codec.decode import decode
-from pyspark_duolog.codec.layout import find_batches
+from pyspark_duolog.codec.layout import Batches, find_batches
 from pyspark_duolog.columns import decoded_columns, with_place
 from pyspark_duolog.errors import BrokerAway, ConnectorError, Damaged, DataLost, place
 from pyspark_duolog.fetch_connection import Answer, FetchConnection
 from pyspark_duolog.options import SourceOptions
 from pyspark_duolog.planning import Range
+from pyspark_duolog.segments import partition_directory, sealed_chunks
 
 _GONE = frozenset(("UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION"))
 """Perhaps: a broker that has just become the leader may not have heard of the topic."""
@@ -37,6 +38,7 @@ class RangeReader:
         self._patient_until = 0.0
 
     def read(self) -> Iterator[pa.RecordBatch]:
+        yield from self._sealed()
         self._be_patient()
         try:
             while self._at < self._wanted.end_offset:
@@ -56,6 +58,24 @@ class RangeReader:
         finally:
             self._disconnect()
 
+    def _sealed(self) -> Iterator[pa.RecordBatch]:
+        """What can be read without a broker, in so far as the leader has the same."""
+        wanted = self._wanted
+        directory = partition_directory(self._options.data_directory, wanted)
+        if directory is None:
+            return
+        epoch_ends: dict[int, int] = {}
+        for chunk in sealed_chunks(directory, wanted, self._options.fetch_bytes_max):
+            epoch = chunk.last_epoch
+            if epoch not in epoch_ends:
+                epoch_ends[epoch] = Brokers(self._options).epoch_end(wanted, epoch)
+            # Two logs that agree on the epoch of an offset agree on everything before it. A
+            # node that was cut off may have more, which nobody else ever had.
+            if chunk.found.next_offset > epoch_ends[epoch]:
+                return
+            yield from self._decoded(chunk.buffer, chunk.found, chunk.first_offset)
+            self._at = chunk.found.next_offset
+
     def _answer(self) -> Answer | None:
         """None when there is nothing more to read, because the topic has gone."""
         if self._connection is None:
@@ -72,22 +92,31 @@ class RangeReader:
 
     def _taken(self, answer: Answer) -> Iterator[pa.RecordBatch]:
         """What an answer has of the range. The next one is asked for before this is decoded."""
-        wanted, first_offset = self._wanted, self._at
+        first_offset = self._at
         try:
             found = find_batches(answer.batches, first_offset)
-            if found.next_offset == first_offset:
-                if time.monotonic() > self._patient_until:
-                    raise BrokerAway(
-                        f"{self._place()} should be there, but the broker has offsets up to "
-                        f"{answer.high_watermark} only"
-                    )
-                return
-            self._at = found.next_offset
-            self._be_patient()
-            if self._at < wanted.end_offset and self._connection is not None:
-                self._ask_ahead(self._connection)
+        except Refusal as problem:
+            raise self._damaged(first_offset, problem) from None
+        if found.next_offset == first_offset:
+            if time.monotonic() > self._patient_until:
+                raise BrokerAway(
+                    f"{self._place()} should be there, but the broker has offsets up to "
+                    f"{answer.high_watermark} only"
+                )
+            return
+        self._at = found.next_offset
+        self._be_patient()
+        if self._at < self._wanted.end_offset and self._connection is not None:
+            self._ask_ahead(self._connection)
+        yield from self._decoded(answer.batches, found, first_offset)
+
+    def _decoded(
+        self, buffer: memoryview, found: Batches, first_offset: int
+    ) -> Iterator[pa.RecordBatch]:
+        wanted = self._wanted
+        try:
             for batch in decode(
-                answer.batches,
+                buffer,
                 self._columns,
                 found=found,
                 first_offset=first_offset,
@@ -95,8 +124,11 @@ class RangeReader:
             ):
                 yield with_place(batch, self._schema, wanted.topic, wanted.partition)
         except Refusal as problem:
-            at = place(wanted.topic, wanted.partition, first_offset)
-            raise Damaged(f"{at}, or soon after, is damaged: {problem}") from None
+            raise self._damaged(first_offset, problem) from None
+
+    def _damaged(self, first_offset: int, problem: Refusal) -> Damaged:
+        at = place(self._wanted.topic, self._wanted.partition, first_offset)
+        return Damaged(f"{at}, or soon after, is damaged: {problem}")
 
     def _refused(self, answer: Answer) -> None:
         assert answer.error is not None

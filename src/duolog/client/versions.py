@@ -24,6 +24,7 @@ VERSIONS: Mapping[ApiKey, int] = MappingProxyType(
         ApiKey.CREATE_TOPICS: 7,
         ApiKey.DELETE_TOPICS: 6,
         ApiKey.INIT_PRODUCER_ID: 4,
+        ApiKey.OFFSET_FOR_LEADER_EPOCH: 4,
         ApiKey.DESCRIBE_CONFIGS: 4,
         ApiKey.OFFSET_DELETE: 0,
     }

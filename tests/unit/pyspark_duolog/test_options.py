@@ -52,6 +52,10 @@ def test_nothing_is_lost_silently_unless_it_is_asked_for() -> None:
         ({"failOnDataLoss": "perhaps"}, "neither true nor false"),
         ({"kafka.bootstrap.servers": "broker"}, "no list of HOST:PORT"),
         ({"kafka.security.protocol": "SASL_SSL"}, "PLAINTEXT only"),
+        ({"readMode": "both"}, "neither broker nor segments"),
+        ({"readMode": "segments"}, "only given together"),
+        ({"dataDirectory": "/data"}, "only given together"),
+        ({"readMode": "segments", "dataDirectory": "data"}, "no list of absolute paths"),
         ({"maxOffsets": "5"}, "there is no option 'maxOffsets'"),
     ],
 )

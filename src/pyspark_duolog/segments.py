@@ -1,0 +1,119 @@
+"""Sealed segments of a data directory, read without a broker.
+
+A sealed segment is never written to again, so it can be read where it lies, or as a copy. The
+newest segment of a directory is never taken for sealed, even in a copy. Whatever is not as it
+should be ends the reading here, at a known offset, from where a broker is asked: a file that is
+missing or cut short, a gap before the next file, a wrong checksum. What compaction leaves inside
+of a file is no gap.
+"""
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from duolog.model.errors import Refusal
+from pyspark_duolog.codec.layout import DECOMPRESSED_BYTES_MAX, Batches, find_batches
+from pyspark_duolog.errors import InvalidOption
+from pyspark_duolog.planning import Range
+
+_LOG_NAMES = "[0-9]" * 20 + ".log"
+_INDEX_ENTRY = np.dtype([("relative_offset", ">u4"), ("position", ">u4")])
+
+
+class Chunk(NamedTuple):
+    """Some whole batches of one segment."""
+
+    buffer: memoryview
+    """Valid until the next chunk is asked for."""
+    found: Batches
+    first_offset: int
+    """From where on they are wanted; what comes before is already read."""
+
+    @property
+    def last_epoch(self) -> int:
+        return int(self.found.headers["leader_epoch"][-1])
+
+
+def partition_directory(directories: Sequence[Path], wanted: Range) -> Path | None:
+    """Where the partition lies, of this very topic; None where it is not held."""
+    for directory in directories:
+        if not directory.is_dir():
+            raise InvalidOption(f"there is no data directory '{directory}' where a task runs")
+        found = directory / f"{wanted.topic}-{wanted.partition}"
+        if (found / f"topic-id.{wanted.topic_id}").exists():
+            return found
+    return None
+
+
+def sealed_chunks(directory: Path, wanted: Range, bytes_max: int) -> Iterator[Chunk]:
+    """From the first wanted offset on, without a gap, up to the active segment or the end."""
+    bases = sorted(int(path.stem) for path in directory.glob(_LOG_NAMES))
+    next_offset = wanted.first_offset
+    first = bisect_right(bases, next_offset) - 1
+    for index in range(max(first, 0), len(bases) - 1):
+        if bases[index] > next_offset or next_offset >= wanted.end_offset:
+            return
+        for chunk in _chunks(directory, bases[index], next_offset, bytes_max):
+            next_offset = chunk.found.next_offset
+            yield chunk
+            if next_offset >= wanted.end_offset:
+                return
+
+
+def _chunks(directory: Path, base: int, first_offset: int, bytes_max: int) -> Iterator[Chunk]:
+    stem = directory / f"{base:020d}"
+    try:
+        file = os.open(stem.with_suffix(".log"), os.O_RDONLY)
+    except FileNotFoundError:
+        # Retention was faster.
+        return
+    try:
+        start = _indexed_position(stem.with_suffix(".index"), first_offset - base)
+        if start and not _is_at_or_before(file, start, first_offset, bytes_max):
+            start = 0
+        yield from _read(file, start, first_offset, bytes_max)
+    finally:
+        os.close(file)
+
+
+def _read(file: int, position: int, next_offset: int, bytes_max: int) -> Iterator[Chunk]:
+    buffer = bytearray(bytes_max)
+    while True:
+        count = os.preadv(file, [buffer], position)
+        view = memoryview(buffer)[:count]
+        try:
+            found = find_batches(view, next_offset)
+        except Refusal:
+            return
+        if found.bytes_read:
+            chunk = Chunk(view, found, next_offset)
+            next_offset = found.next_offset
+            position += found.bytes_read
+            yield chunk
+        elif count == len(buffer) and count < DECOMPRESSED_BYTES_MAX:
+            # One batch is larger than all of this.
+            buffer = bytearray(2 * count)
+        else:
+            return
+
+
+def _indexed_position(index: Path, relative_offset: int) -> int:
+    """A batch boundary at or before the offset, as far as the index can be believed."""
+    try:
+        data = index.read_bytes()
+    except FileNotFoundError:
+        return 0
+    entries = np.frombuffer(data, _INDEX_ENTRY, len(data) // _INDEX_ENTRY.itemsize)
+    after = int(np.searchsorted(entries["relative_offset"], relative_offset, side="right"))
+    return int(entries["position"][after - 1]) if after else 0
+
+
+def _is_at_or_before(file: int, position: int, offset: int, bytes_max: int) -> bool:
+    """Whether a batch really begins there, and none that is wanted lies before it."""
+    for chunk in _read(file, position, 0, bytes_max):
+        return int(chunk.found.headers["base_offset"][0]) <= offset
+    return False
