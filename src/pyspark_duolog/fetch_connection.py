@@ -11,6 +11,8 @@ from struct import error as StructError
 from typing import NamedTuple
 from uuid import UUID
 
+import numpy as np
+
 from duolog.client.errors import Endpoint, Garbled, Refused, Unreachable, reason_of
 from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.error_codes import ErrorCode
@@ -49,7 +51,7 @@ class FetchConnection:
         self._endpoint = endpoint
         self._client_id = client_id
         self._correlation_id = 0
-        self._buffer = bytearray()
+        self._buffer = memoryview(b"")
         try:
             self._socket = socket.create_connection(endpoint, CONNECT_SECONDS_MAX)
         except OSError as error:
@@ -109,9 +111,10 @@ class FetchConnection:
 
     def _exactly(self, size: int) -> memoryview:
         if len(self._buffer) < size:
-            # Arrays of the last answer may still refer to the old buffer, which cannot grow.
-            self._buffer = bytearray(size)
-        view = memoryview(self._buffer)[:size]
+            # Larger than this one needs: the next is rarely of quite the same size, and fresh
+            # memory is what costs.
+            self._buffer = memoryview(np.empty(size + size // 4, np.uint8).data)
+        view = self._buffer[:size]
         received = 0
         while received < size:
             count = self._socket.recv_into(view[received:])
