@@ -1,37 +1,32 @@
 """What the driver asks the brokers: which topics there are, where they start and end."""
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
-from duolog.client.cluster import Cluster, is_passing
+from duolog.client.cluster import Cluster
 from duolog.client.consumer import fetch
-from duolog.client.errors import ClientError, Endpoint, Refused, Unreachable, check
+from duolog.client.errors import Endpoint, Refused, check
 from duolog.client.groups import commit_offsets
 from duolog.client.metadata import TopicInfo
 from duolog.client.offsets import NO_OFFSET, Bounds, TopicPartition, bounds_of, list_offsets
 from duolog.records.iterator import iter_batches
 from duolog.wire.kafka.apis import ApiKey
-from pyspark_duolog.errors import BrokerAway, ConnectorError, place
+from pyspark_duolog.asking import Asking
+from pyspark_duolog.errors import place
 from pyspark_duolog.options import SourceOptions
 from pyspark_duolog.planning import Range, Seen, TopicState, only
 
-CLIENT_ID = "duolog-spark"
 SAMPLE_BYTES = 64 * 1024
 """Of each partition, to estimate how large its next records are."""
-RETRY_PAUSE_SECONDS = 0.5
 
 _NO_EPOCH = -1
 _ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
 
-T = TypeVar("T")
 
-
-class Brokers:
-    """Holds no connection, so that it can go to another process with the reader that has it."""
+class Brokers(Asking):
+    """What a source asks."""
 
     def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options.bootstrap_servers, options.broker_timeout_ms)
         self._options = options
 
     def see(self) -> Seen:
@@ -73,30 +68,6 @@ class Brokers:
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         self.ask(lambda cluster: commit_offsets(cluster, group, offsets))
-
-    def ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
-        """Whichever broker answers; while none does, or none leads, again for a while."""
-        deadline = time.monotonic() + self._options.broker_timeout_ms / 1000
-        while True:
-            for endpoint in self._options.bootstrap_servers:
-                try:
-                    return asyncio.run(_asked(endpoint, question))
-                except Refused as refusal:
-                    if not is_passing(refusal.name):
-                        raise ConnectorError(str(refusal)) from None
-                    failure: ClientError = refusal
-                except Unreachable as unreachable:
-                    failure = unreachable
-                except ClientError as error:
-                    raise ConnectorError(str(error)) from None
-            if time.monotonic() > deadline:
-                raise BrokerAway(str(failure))
-            time.sleep(RETRY_PAUSE_SECONDS)
-
-
-async def _asked(endpoint: tuple[str, int], question: Callable[[Cluster], Awaitable[T]]) -> T:
-    async with Cluster((endpoint[0], endpoint[1]), client_id=CLIENT_ID) as cluster:
-        return await question(cluster)
 
 
 async def _see(cluster: Cluster, options: SourceOptions) -> Seen:

@@ -33,13 +33,13 @@ class Endpoint(NamedTuple):
     port: int
 
 
-def _boolean(text: str) -> bool:
+def read_boolean(text: str) -> bool:
     if text.lower() not in _BOOLEANS:
         raise ValueError("is neither true nor false")
     return _BOOLEANS[text.lower()]
 
 
-def _positive(text: str) -> int:
+def read_positive(text: str) -> int:
     value = int(text) if text.isascii() and text.isdigit() else 0
     if not 0 < value < 1 << 63:
         raise ValueError("is no positive integer")
@@ -52,7 +52,7 @@ def _milliseconds(text: str) -> int:
     return int(text)
 
 
-def _endpoints(text: str) -> tuple[Endpoint, ...]:
+def read_endpoints(text: str) -> tuple[Endpoint, ...]:
     endpoints = []
     for each in text.split(","):
         host, colon, port = each.strip().rpartition(":")
@@ -128,7 +128,7 @@ def _directories(text: str) -> tuple[Path, ...]:
     return directories
 
 
-def _security(text: str) -> str:
+def read_security(text: str) -> str:
     if text.upper() != _PLAINTEXT:
         raise ValueError("is not served: brokers take Kafka clients by PLAINTEXT only so far")
     return _PLAINTEXT
@@ -140,13 +140,13 @@ OPTIONS: Mapping[str, Option] = {
         Option(
             "kafka.bootstrap.servers",
             "",
-            _endpoints,
+            read_endpoints,
             "HOST:PORT of one broker or several, separated by commas. Required.",
         ),
         Option(
             "kafka.security.protocol",
             _PLAINTEXT,
-            _security,
+            read_security,
             "How brokers are connected to. Only PLAINTEXT is served so far.",
         ),
         Option(
@@ -190,31 +190,31 @@ OPTIONS: Mapping[str, Option] = {
         Option(
             "maxOffsetsPerTrigger",
             "",
-            _positive,
+            read_positive,
             "Offsets that one micro-batch may take, shared out by how much waits where.",
         ),
         Option(
             "maxBytesPerTrigger",
             "",
-            _positive,
+            read_positive,
             "Bytes, as stored, that one micro-batch may take. An estimate by the next records of "
             "each partition; at least one offset of each is taken.",
         ),
         Option(
             "minPartitions",
             "",
-            _positive,
+            read_positive,
             "Tasks to read with, at least: ranges of offsets are split until there are as many.",
         ),
         Option(
             "failOnDataLoss",
             "true",
-            _boolean,
+            read_boolean,
             "Whether a query fails when records that it should read are gone: removed by "
             "retention, or their topic was deleted or made anew. Otherwise it goes on with what "
             "is there.",
         ),
-        Option("includeHeaders", "false", _boolean, "Whether there is a column of headers."),
+        Option("includeHeaders", "false", read_boolean, "Whether there is a column of headers."),
         Option(
             "readMode",
             BROKER,
@@ -232,20 +232,19 @@ OPTIONS: Mapping[str, Option] = {
         Option(
             "fetchBytesMax",
             str(16 << 20),
-            _positive,
+            read_positive,
             "Bytes that are asked of a broker, or read of a segment, at a time; a task holds about "
             "three times as many.",
         ),
         Option(
             "brokerTimeoutMs",
             "60000",
-            _positive,
+            read_positive,
             "How long brokers that do not answer, or have no leader, are waited for.",
         ),
     )
 }
 
-_BY_LOWER_NAME = {name.lower(): option for name, option in OPTIONS.items()}
 _TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
 
 
@@ -273,16 +272,7 @@ class SourceOptions:
 
 
 def read_options(given: Mapping[str, str]) -> SourceOptions:
-    """InvalidOption for names that nobody knows: a typing error must not change a result."""
-    values: dict[str, Any] = {}
-    for name, text in given.items():
-        option = _BY_LOWER_NAME.get(name.lower())
-        if option is None:
-            raise InvalidOption(f"there is no option '{name}'")
-        values[option.name] = _read(option, text)
-    for name, option in OPTIONS.items():
-        if name not in values:
-            values[name] = _read(option, option.default) if option.default else None
+    values = read_values(OPTIONS, given)
     _check_together(values)
     return SourceOptions(
         bootstrap_servers=values["kafka.bootstrap.servers"],
@@ -302,6 +292,24 @@ def read_options(given: Mapping[str, str]) -> SourceOptions:
         fetch_bytes_max=values["fetchBytesMax"],
         broker_timeout_ms=values["brokerTimeoutMs"],
     )
+
+
+def read_values(options: Mapping[str, Option], given: Mapping[str, str]) -> dict[str, Any]:
+    """By name, None where nothing is given and there is no default.
+
+    InvalidOption for names that nobody knows: a typing error must not change a result.
+    """
+    by_lower_name = {name.lower(): option for name, option in options.items()}
+    values: dict[str, Any] = {}
+    for name, text in given.items():
+        option = by_lower_name.get(name.lower())
+        if option is None:
+            raise InvalidOption(f"there is no option '{name}'")
+        values[option.name] = _read(option, text)
+    for name, option in options.items():
+        if name not in values:
+            values[name] = _read(option, option.default) if option.default else None
+    return values
 
 
 def _read(option: Option, text: str) -> Any:

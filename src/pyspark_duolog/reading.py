@@ -9,7 +9,8 @@ import pyarrow as pa
 from duolog.client.cluster import is_passing
 from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
 from duolog.model.errors import Refusal
-from pyspark_duolog.brokers import CLIENT_ID, RETRY_PAUSE_SECONDS, Brokers
+from pyspark_duolog.asking import CLIENT_ID, RETRY_PAUSE_SECONDS
+from pyspark_duolog.brokers import Brokers
 from pyspark_duolog.codec.decode import decode
 from pyspark_duolog.codec.layout import Batches, find_batches
 from pyspark_duolog.columns import decoded_columns, with_place

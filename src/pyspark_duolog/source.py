@@ -3,12 +3,21 @@
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 from pyspark_duolog.batch_reader import DuologBatchReader
 from pyspark_duolog.columns import full_schema
+from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.options import SourceOptions, read_options
+from pyspark_duolog.sink import DuologBatchWriter, DuologStreamWriter
+from pyspark_duolog.sink_options import SinkOptions, read_sink_options
 from pyspark_duolog.stream_reader import DuologStreamReader
 
 
@@ -26,9 +35,26 @@ class DuologDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return DuologStreamReader(self._read_options(), schema)
 
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        _check_appending(overwrite)
+        return DuologBatchWriter(self._read_sink_options(), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        _check_appending(overwrite)
+        return DuologStreamWriter(self._read_sink_options(), schema)
+
+    def _read_sink_options(self) -> SinkOptions:
+        given: Any = self.options
+        return read_sink_options(given)
+
     def _read_options(self) -> SourceOptions:
         given: Any = self.options
         return read_options(given)
+
+
+def _check_appending(overwrite: bool) -> None:
+    if overwrite:
+        raise InvalidOption("a topic cannot be overwritten; use the mode append")
 
 
 def register(spark: SparkSession) -> None:

@@ -1,0 +1,170 @@
+"""Sends what a manifest names, so that each record is in the log once, however often it is tried.
+
+The batches of a partition leave in order, one at a time, under the manifest's producer, with
+sequences that count from its first record. A batch that is sent again is recognised by the
+broker. After a crash the log is read from where it ended before: the last sequence of this
+producer in it tells what was written, whether or not a broker still remembers the producer.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+from duolog.client.cluster import Cluster
+from duolog.client.consumer import fetch
+from duolog.client.errors import Refused, check
+from duolog.client.offsets import bounds_of
+from duolog.records.checksum import seal
+from duolog.records.header import PRODUCER_ID_AT
+from duolog.records.iterator import iter_batches
+from duolog.wire.kafka.apis import ApiKey
+from pyspark_duolog.asking import Asking
+from pyspark_duolog.errors import BrokerAway, ConnectorError, DataLost, place
+from pyspark_duolog.manifest import Manifest, ManifestStore, Target, batches_by_target
+from pyspark_duolog.sink_options import SinkOptions
+from pyspark_duolog.staging import Staged, discard
+
+PARTITIONS_AT_ONCE_MAX = 64
+
+_ALL_IN_SYNC = -1
+_TIMEOUT_MS = 30_000
+_PRODUCER = Struct(">qhi")
+_NO_PRODUCER = {"transactional_id": None, "producer_id": -1, "producer_epoch": -1}
+
+
+def deliver(options: SinkOptions, batch_id: int, staged: Sequence[Staged]) -> None:
+    """Everything of a micro-batch is in the log when this returns, and nothing twice."""
+    write_ids = {each.write_id for each in staged}
+    if not write_ids:
+        return
+    (write_id,) = write_ids
+    store = ManifestStore(options.staging_directory / write_id)
+    if store.is_done(batch_id):
+        discard(options.staging_directory, staged)
+        return
+    asking = Asking(options.bootstrap_servers, options.broker_timeout_ms)
+    manifest = store.load(batch_id)
+    is_resumed = manifest is not None
+    if manifest is None:
+        planned = asking.ask(lambda cluster: _plan(cluster, staged))
+        manifest = store.create(batch_id, planned)
+        is_resumed = manifest is not planned
+    discard(options.staging_directory, staged, kept=manifest.files)
+    _Delivery(store.directory, manifest, is_resumed=is_resumed).run(asking)
+    store.finish(batch_id)
+
+
+async def _plan(cluster: Cluster, staged: Sequence[Staged]) -> Manifest:
+    by_target = batches_by_target(staged)
+    bounds = await bounds_of(cluster, list(by_target))
+    ids = {
+        topic: str((await cluster.topic(topic)).id) for topic in {topic for topic, _ in by_target}
+    }
+    producer = await cluster.call(ApiKey.INIT_PRODUCER_ID, _NO_PRODUCER)
+    check(producer.error_code, "this sink")
+    targets = [
+        Target(topic, ids[topic], partition, bounds[topic, partition].end_offset, batches)
+        for (topic, partition), batches in sorted(by_target.items())
+    ]
+    return Manifest(producer.producer_id, producer.producer_epoch, targets)
+
+
+class _Delivery:
+    def __init__(self, directory: Path, manifest: Manifest, *, is_resumed: bool) -> None:
+        self._directory = directory
+        self._manifest = manifest
+        self._look_first = is_resumed
+        self._batches_sent = 0
+
+    def run(self, asking: Asking) -> None:
+        """Until everything is written; brokers are waited for while there is progress."""
+        while True:
+            batches_sent = self._batches_sent
+            try:
+                asking.ask(self._send_all)
+                return
+            except BrokerAway:
+                if self._batches_sent == batches_sent:
+                    raise
+
+    async def _send_all(self, cluster: Cluster) -> None:
+        look_first, self._look_first = self._look_first, True
+        slots = asyncio.Semaphore(PARTITIONS_AT_ONCE_MAX)
+
+        async def one(target: Target) -> None:
+            async with slots:
+                await self._send(cluster, target, look_first=look_first)
+
+        await asyncio.gather(*(one(target) for target in self._manifest.targets))
+
+    async def _send(self, cluster: Cluster, target: Target, *, look_first: bool) -> None:
+        described = await cluster.topic(target.topic)
+        if str(described.id) != target.topic_id:
+            raise ConnectorError(f"topic '{target.topic}' was deleted and made anew meanwhile")
+        written = await self._written(cluster, target) if look_first else 0
+        sequence = 0
+        for file, position, size, record_count in target.batches:
+            if sequence >= written:
+                batch = self._batch(file, position, size)
+                _PRODUCER.pack_into(
+                    batch,
+                    PRODUCER_ID_AT,
+                    self._manifest.producer_id,
+                    self._manifest.producer_epoch,
+                    sequence,
+                )
+                seal(batch)
+                await produce(cluster, target.topic, target.partition, bytes(batch))
+                self._batches_sent += 1
+            sequence += record_count
+
+    def _batch(self, file: str, position: int, size: int) -> bytearray:
+        batch = bytearray(size)
+        try:
+            descriptor = os.open(self._directory / file, os.O_RDONLY)
+        except FileNotFoundError:
+            raise DataLost(
+                f"the staged file '{file}' is not in '{self._directory}': the driver has to see "
+                "the stagingDirectory that tasks write to"
+            ) from None
+        try:
+            if os.preadv(descriptor, [batch], position) != size:
+                raise DataLost(f"the staged file '{file}' in '{self._directory}' is cut short")
+        finally:
+            os.close(descriptor)
+        return batch
+
+    async def _written(self, cluster: Cluster, target: Target) -> int:
+        """How many records of this manifest the partition has: the first so many."""
+        at = (target.topic, target.partition)
+        bounds = (await bounds_of(cluster, [at]))[at]
+        offset = max(target.end_offset, bounds.start_offset)
+        written = 0
+        while offset < bounds.end_offset:
+            leader = await cluster.leader(*at)
+            wanted = {target.partition: offset}
+            (fetched,) = await fetch(cluster, leader, target.topic, wanted, wait_ms=0)
+            if fetched.error is not None:
+                raise Refused(fetched.error, place(*at, offset))
+            for header, _ in iter_batches(fetched.batches):
+                if header.producer_id == self._manifest.producer_id:
+                    written = header.base_sequence + header.record_count
+                offset = header.next_offset
+        return written
+
+
+async def produce(cluster: Cluster, topic: str, partition: int, batch: bytes) -> None:
+    """Returns when the batch is as durable as the topic asks."""
+    fields: dict[str, Any] = {
+        "transactional_id": None,
+        "acks": _ALL_IN_SYNC,
+        "timeout": _TIMEOUT_MS,
+        "topic_data": [{"name": topic, "partition_data": [{"index": partition, "records": batch}]}],
+    }
+    leader = await cluster.leader(topic, partition)
+    response = await cluster.call(ApiKey.PRODUCE, fields, node=leader)
+    ((result,),) = (answered.partition_responses for answered in response.responses)
+    check(result.error_code, place(topic, partition), result.error_message)

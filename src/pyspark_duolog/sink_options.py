@@ -1,0 +1,105 @@
+"""Every option of the sink, declared as those of the source are."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from duolog.records.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
+from pyspark_duolog.errors import InvalidOption
+from pyspark_duolog.options import (
+    Endpoint,
+    Option,
+    read_endpoints,
+    read_positive,
+    read_security,
+    read_values,
+)
+
+_CODECS = {"none": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
+_STAGED_BESIDE = "duolog-sink"
+
+
+def _codec(text: str) -> int:
+    if text.lower() not in _CODECS:
+        raise ValueError(f"is none of {', '.join(_CODECS)}")
+    return _CODECS[text.lower()]
+
+
+def _directory(text: str) -> Path:
+    path = Path(text.removeprefix("file:"))
+    if not path.is_absolute():
+        raise ValueError("is no absolute path of a directory")
+    return path
+
+
+SINK_OPTIONS: Mapping[str, Option] = {
+    option.name: option
+    for option in (
+        Option(
+            "kafka.bootstrap.servers",
+            "",
+            read_endpoints,
+            "HOST:PORT of one broker or several, separated by commas. Required.",
+        ),
+        Option(
+            "kafka.security.protocol",
+            "PLAINTEXT",
+            read_security,
+            "How brokers are connected to. Only PLAINTEXT is served so far.",
+        ),
+        Option(
+            "kafka.compression.type",
+            "none",
+            _codec,
+            "How batches are compressed: `none`, `gzip`, `snappy`, `lz4` or `zstd`.",
+        ),
+        Option("topic", "", str, "Where rows go that have no topic of their own."),
+        Option(
+            "stagingDirectory",
+            "",
+            _directory,
+            "Where tasks put what the driver then sends; all of them have to see it. In a stream "
+            "the default is beside the checkpoint, if that is on a file system.",
+        ),
+        Option(
+            "checkpointLocation",
+            "",
+            str,
+            "Spark's own option of a streaming query; here it only says where to stage.",
+        ),
+        Option(
+            "brokerTimeoutMs",
+            "60000",
+            read_positive,
+            "How long brokers that do not answer, or have no leader, are waited for.",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    bootstrap_servers: tuple[Endpoint, ...]
+    compression: int
+    topic: str | None
+    staging_directory: Path
+    broker_timeout_ms: int
+
+
+def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
+    values = read_values(SINK_OPTIONS, given)
+    if values["kafka.bootstrap.servers"] is None:
+        raise InvalidOption("the option kafka.bootstrap.servers is required")
+    staging = values["stagingDirectory"]
+    if staging is None:
+        checkpoint = str(values["checkpointLocation"] or "").removeprefix("file:")
+        if not checkpoint.startswith("/"):
+            raise InvalidOption("the option stagingDirectory is required here")
+        staging = Path(checkpoint) / _STAGED_BESIDE
+    return SinkOptions(
+        bootstrap_servers=values["kafka.bootstrap.servers"],
+        compression=values["kafka.compression.type"],
+        topic=values["topic"],
+        staging_directory=staging,
+        broker_timeout_ms=values["brokerTimeoutMs"],
+    )
