@@ -35,6 +35,24 @@ COLUMNS: Mapping[str, DataType] = {
 }
 
 
+QUEUE_COLUMNS: Mapping[str, DataType] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "queue": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    HEADERS: COLUMNS[HEADERS],
+    "message_id": StringType(),
+    "receive_count": IntegerType(),
+    "state": StringType(),
+}
+
+
+def queue_schema() -> StructType:
+    return StructType([StructField(name, kind) for name, kind in QUEUE_COLUMNS.items()])
+
+
 def full_schema(include_headers: bool) -> StructType:
     return StructType(
         [
@@ -45,14 +63,13 @@ def full_schema(include_headers: bool) -> StructType:
     )
 
 
-def check_schema(schema: StructType) -> None:
+def check_schema(schema: StructType, columns: Mapping[str, DataType] = COLUMNS) -> None:
     """A user may ask for fewer columns, in any order; never for others."""
     for field in schema.fields:
-        expected = COLUMNS.get(field.name)
+        expected = columns.get(field.name)
         if expected is None:
-            raise InvalidOption(
-                f"there is no column '{field.name}'; there are {', '.join(COLUMNS)}"
-            )
+            known = ", ".join(columns)
+            raise InvalidOption(f"there is no column '{field.name}'; there are {known}")
         if field.dataType != expected:
             raise InvalidOption(
                 f"the column '{field.name}' is {expected.simpleString()}, "

@@ -2,64 +2,36 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from duolog.client.offsets import EARLIEST, LATEST
 from pyspark_duolog.errors import InvalidOption
+from pyspark_duolog.option import (
+    PLAINTEXT,
+    Endpoint,
+    Option,
+    read_boolean,
+    read_endpoints,
+    read_positive,
+    read_security,
+    read_values,
+)
 
 PartitionOffsets = Mapping[str, Mapping[int, int]]
 """Per topic and partition; EARLIEST and LATEST are offsets too."""
 
-_BOOLEANS = {"true": True, "false": False}
 _NAMED_OFFSETS = {"earliest": EARLIEST, "latest": LATEST}
-_PLAINTEXT = "PLAINTEXT"
 BROKER = "broker"
 SEGMENTS = "segments"
-
-
-class Option(NamedTuple):
-    name: str
-    default: str
-    """As a user would write it; empty where there is none."""
-    read: Callable[[str], Any]
-    doc: str
-
-
-class Endpoint(NamedTuple):
-    host: str
-    port: int
-
-
-def read_boolean(text: str) -> bool:
-    if text.lower() not in _BOOLEANS:
-        raise ValueError("is neither true nor false")
-    return _BOOLEANS[text.lower()]
-
-
-def read_positive(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() else 0
-    if not 0 < value < 1 << 63:
-        raise ValueError("is no positive integer")
-    return value
 
 
 def _milliseconds(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise ValueError("is no count of milliseconds since 1970")
     return int(text)
-
-
-def read_endpoints(text: str) -> tuple[Endpoint, ...]:
-    endpoints = []
-    for each in text.split(","):
-        host, colon, port = each.strip().rpartition(":")
-        if not colon or not host or not (port.isascii() and port.isdigit()):
-            raise ValueError("is no list of HOST:PORT")
-        endpoints.append(Endpoint(host.strip("[]"), int(port)))
-    return tuple(endpoints)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -128,12 +100,6 @@ def _directories(text: str) -> tuple[Path, ...]:
     return directories
 
 
-def read_security(text: str) -> str:
-    if text.upper() != _PLAINTEXT:
-        raise ValueError("is not served: brokers take Kafka clients by PLAINTEXT only so far")
-    return _PLAINTEXT
-
-
 OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
@@ -145,7 +111,7 @@ OPTIONS: Mapping[str, Option] = {
         ),
         Option(
             "kafka.security.protocol",
-            _PLAINTEXT,
+            PLAINTEXT,
             read_security,
             "How brokers are connected to. Only PLAINTEXT is served so far.",
         ),
@@ -292,31 +258,6 @@ def read_options(given: Mapping[str, str]) -> SourceOptions:
         fetch_bytes_max=values["fetchBytesMax"],
         broker_timeout_ms=values["brokerTimeoutMs"],
     )
-
-
-def read_values(options: Mapping[str, Option], given: Mapping[str, str]) -> dict[str, Any]:
-    """By name, None where nothing is given and there is no default.
-
-    InvalidOption for names that nobody knows: a typing error must not change a result.
-    """
-    by_lower_name = {name.lower(): option for name, option in options.items()}
-    values: dict[str, Any] = {}
-    for name, text in given.items():
-        option = by_lower_name.get(name.lower())
-        if option is None:
-            raise InvalidOption(f"there is no option '{name}'")
-        values[option.name] = _read(option, text)
-    for name, option in options.items():
-        if name not in values:
-            values[name] = _read(option, option.default) if option.default else None
-    return values
-
-
-def _read(option: Option, text: str) -> Any:
-    try:
-        return option.read(text)
-    except ValueError as error:
-        raise InvalidOption(f"the option {option.name}: '{text}' {error}") from None
 
 
 def _check_together(values: Mapping[str, Any]) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from duolog.records.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
 from pyspark_duolog.errors import InvalidOption
-from pyspark_duolog.options import (
+from pyspark_duolog.option import (
+    PLAINTEXT,
     Endpoint,
     Option,
     read_endpoints,
@@ -43,7 +44,7 @@ SINK_OPTIONS: Mapping[str, Option] = {
         ),
         Option(
             "kafka.security.protocol",
-            "PLAINTEXT",
+            PLAINTEXT,
             read_security,
             "How brokers are connected to. Only PLAINTEXT is served so far.",
         ),

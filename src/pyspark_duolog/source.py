@@ -13,9 +13,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from pyspark_duolog.batch_reader import DuologBatchReader
-from pyspark_duolog.columns import full_schema
+from pyspark_duolog.columns import full_schema, queue_schema
 from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.options import SourceOptions, read_options
+from pyspark_duolog.queue_options import QUEUE, read_queue_options
+from pyspark_duolog.queue_reader import DuologQueueReader
 from pyspark_duolog.sink import DuologBatchWriter, DuologStreamWriter
 from pyspark_duolog.sink_options import SinkOptions, read_sink_options
 from pyspark_duolog.stream_reader import DuologStreamReader
@@ -27,12 +29,21 @@ class DuologDataSource(DataSource):
         return "duolog"
 
     def schema(self) -> StructType:
+        if QUEUE in self.options:
+            return queue_schema()
         return full_schema(self._read_options().include_headers)
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        if QUEUE in self.options:
+            given: Any = self.options
+            return DuologQueueReader(read_queue_options(given), schema)
         return DuologBatchReader(self._read_options(), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        if QUEUE in self.options:
+            raise InvalidOption(
+                "what a queue's messages are now is no stream; subscribe to the topic of its name"
+            )
         return DuologStreamReader(self._read_options(), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:

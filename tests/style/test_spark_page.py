@@ -1,16 +1,23 @@
 """Every option and column of the connector is documented as it is declared."""
 
 import pytest
+from pyspark.sql.types import DataType
 from tests.style.sources import ROOT
 
-from pyspark_duolog.columns import COLUMNS
-from pyspark_duolog.options import OPTIONS, Option
+from pyspark_duolog.columns import COLUMNS, QUEUE_COLUMNS
+from pyspark_duolog.option import Option
+from pyspark_duolog.options import OPTIONS
+from pyspark_duolog.queue_options import QUEUE_OPTIONS
 from pyspark_duolog.sink_options import SINK_OPTIONS
 
 PAGE = ROOT / "docs" / "spark.md"
 
 
-TABLES = {"Options of the source": OPTIONS, "Options of the sink": SINK_OPTIONS}
+TABLES = {
+    "Options of the source": OPTIONS,
+    "Options of queues": QUEUE_OPTIONS,
+    "Options of the sink": SINK_OPTIONS,
+}
 
 
 def rows(heading: str) -> dict[str, list[str]]:
@@ -31,6 +38,9 @@ def test_options_are_documented_as_they_are_declared(
     }
 
 
-@pytest.mark.parametrize("column", COLUMNS)
-def test_a_column_is_documented(column: str) -> None:
-    assert rows("Columns")[column][0] == f"`{COLUMNS[column].simpleString()}`"
+@pytest.mark.parametrize(
+    ("heading", "columns"), [("Columns", COLUMNS), ("Columns of queues", QUEUE_COLUMNS)]
+)
+def test_columns_are_documented_as_they_are(heading: str, columns: dict[str, DataType]) -> None:
+    documented = {name: cells[0] for name, cells in rows(heading).items()}
+    assert documented == {name: f"`{kind.simpleString()}`" for name, kind in columns.items()}

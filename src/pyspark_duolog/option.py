@@ -1,0 +1,77 @@
+"""What an option is, how a set of them is read, and the kinds of values that several have."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pyspark_duolog.errors import InvalidOption
+
+PLAINTEXT = "PLAINTEXT"
+
+_BOOLEANS = {"true": True, "false": False}
+
+
+class Option(NamedTuple):
+    name: str
+    default: str
+    """As a user would write it; empty where there is none."""
+    read: Callable[[str], Any]
+    doc: str
+
+
+class Endpoint(NamedTuple):
+    host: str
+    port: int
+
+
+def read_values(options: Mapping[str, Option], given: Mapping[str, str]) -> dict[str, Any]:
+    """By name, None where nothing is given and there is no default.
+
+    InvalidOption for names that nobody knows: a typing error must not change a result.
+    """
+    by_lower_name = {name.lower(): option for name, option in options.items()}
+    values: dict[str, Any] = {}
+    for name, text in given.items():
+        option = by_lower_name.get(name.lower())
+        if option is None:
+            raise InvalidOption(f"there is no option '{name}'")
+        values[option.name] = _read(option, text)
+    for name, option in options.items():
+        if name not in values:
+            values[name] = _read(option, option.default) if option.default else None
+    return values
+
+
+def _read(option: Option, text: str) -> Any:
+    try:
+        return option.read(text)
+    except ValueError as error:
+        raise InvalidOption(f"the option {option.name}: '{text}' {error}") from None
+
+
+def read_boolean(text: str) -> bool:
+    if text.lower() not in _BOOLEANS:
+        raise ValueError("is neither true nor false")
+    return _BOOLEANS[text.lower()]
+
+
+def read_positive(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() else 0
+    if not 0 < value < 1 << 63:
+        raise ValueError("is no positive integer")
+    return value
+
+
+def read_endpoints(text: str) -> tuple[Endpoint, ...]:
+    endpoints = []
+    for each in text.split(","):
+        host, colon, port = each.strip().rpartition(":")
+        if not colon or not host or not (port.isascii() and port.isdigit()):
+            raise ValueError("is no list of HOST:PORT")
+        endpoints.append(Endpoint(host.strip("[]"), int(port)))
+    return tuple(endpoints)
+
+
+def read_security(text: str) -> str:
+    if text.upper() != PLAINTEXT:
+        raise ValueError("is not served: brokers take Kafka clients by PLAINTEXT only so far")
+    return PLAINTEXT
