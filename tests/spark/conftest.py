@@ -46,6 +46,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
         .config("spark.local.dir", str(tmp_path_factory.mktemp("spark-scratch")))
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
+        .config("spark.python.daemon.module", "pyspark_duolog.daemon")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
@@ -84,10 +85,18 @@ Produce = Callable[..., None]
 
 @pytest.fixture
 def produce(node: Node) -> Produce:
-    """Values `first`, `first + 1`, … in turn to each partition."""
+    """Values `first`, `first + 1`, … in turn to each partition, in batches of at most so many."""
 
-    def send(topic: str, count: int, first: int = 0, partitions: int = PARTITIONS) -> None:
-        producer = Producer({"bootstrap.servers": node.kafka, "linger.ms": 5})
+    def send(
+        topic: str,
+        count: int,
+        first: int = 0,
+        partitions: int = PARTITIONS,
+        batch: int = 10_000,
+    ) -> None:
+        producer = Producer(
+            {"bootstrap.servers": node.kafka, "linger.ms": 5, "batch.num.messages": batch}
+        )
         for number in range(first, first + count):
             producer.produce(topic, str(number), partition=number % partitions)
         assert producer.flush(30) == 0

@@ -49,8 +49,7 @@ def reading(options: SourceOptions, wanted: Range) -> Iterator[int]:
 @pytest.fixture
 def many(topic: str, produce: Produce) -> str:
     """A topic with thirty batches of ten records."""
-    for first in range(0, 300, 10):
-        produce(topic, 10, first=first, partitions=1)
+    produce(topic, 300, partitions=1, batch=10)
     return topic
 
 

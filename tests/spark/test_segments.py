@@ -18,17 +18,14 @@ from pyspark_duolog.options import SourceOptions, read_options
 from pyspark_duolog.planning import Range
 from pyspark_duolog.reading import RangeReader
 
-RECORDS = 1_000
+RECORDS = 5_000
 
 
 @pytest.fixture
 def many(new_topic: Callable[..., str], produce: Produce, node: Node) -> str:
     """A topic of several segments, one of them active."""
     topic = new_topic(partitions=1, segment_bytes="16384")
-    for first in range(0, RECORDS, 50):
-        produce(topic, 50, first=first, partitions=1)
-    for first in range(RECORDS, 5 * RECORDS, 500):
-        produce(topic, 500, first=first, partitions=1)
+    produce(topic, RECORDS, partitions=1, batch=50)
     assert len(node.segments(topic)) >= 3
     return topic
 
@@ -75,7 +72,7 @@ def test_brokers_are_asked_only_for_what_is_not_sealed(
     node: Node, many: str, asked: list[int], first_offset: int
 ) -> None:
     options = options_of(node, many, node.data)
-    assert read(options, many, first_offset) == list(range(first_offset, 5 * RECORDS))
+    assert read(options, many, first_offset) == list(range(first_offset, RECORDS))
     assert asked[0] == max(first_offset, base_offsets(node, many)[-1])
 
 
@@ -96,7 +93,7 @@ def test_a_copy_that_lacks_a_segment_or_a_part_of_one_leaves_no_gap(
         else:
             data[len(data) // 2] ^= 1
             harmed.write_bytes(data)
-        assert read(options_of(node, many, copy.parent), many) == list(range(5 * RECORDS)), harm
+        assert read(options_of(node, many, copy.parent), many) == list(range(RECORDS)), harm
         assert bases[1] <= asked[0] < bases[2]
 
 
@@ -105,7 +102,7 @@ def test_an_index_that_lies_is_not_believed(node: Node, many: str, tmp_path: Pat
     shutil.copytree(node.partition_directory(many), copy)
     for index in copy.glob("*.index"):
         index.write_bytes(bytes(4) + (9_000).to_bytes(4, "big"))
-    assert read(options_of(node, many, tmp_path), many, 5) == list(range(5, 5 * RECORDS))
+    assert read(options_of(node, many, tmp_path), many, 5) == list(range(5, RECORDS))
 
 
 def test_the_segments_of_a_topic_that_had_the_name_before_are_not_read(
@@ -115,7 +112,7 @@ def test_the_segments_of_a_topic_that_had_the_name_before_are_not_read(
     shutil.copytree(node.partition_directory(many), copy)
     (marker,) = copy.glob("topic-id.*")
     marker.rename(copy / "topic-id.00000000-0000-0000-0000-000000000005")
-    assert read(options_of(node, many, tmp_path), many) == list(range(5 * RECORDS))
+    assert read(options_of(node, many, tmp_path), many) == list(range(RECORDS))
     assert asked[0] == 0
 
 
@@ -123,7 +120,7 @@ def test_what_the_leader_does_not_have_is_not_read(
     node: Node, many: str, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Brokers, "epoch_end", lambda self, wanted, epoch: 700)
-    assert read(options_of(node, many, node.data), many) == list(range(5 * RECORDS))
+    assert read(options_of(node, many, node.data), many) == list(range(RECORDS))
     assert 0 < asked[0] <= 700
 
 
@@ -137,4 +134,4 @@ def test_spark_reads_segments(batch: DataFrameReader, node: Node, many: str) -> 
     frame = reader.option("dataDirectory", str(node.data)).option("minPartitions", "3").load()
     row = frame.selectExpr("count(*)", "count(DISTINCT offset)", "max(offset)").first()
     assert row is not None
-    assert tuple(row) == (5 * RECORDS, 5 * RECORDS, 5 * RECORDS - 1)
+    assert tuple(row) == (RECORDS, RECORDS, RECORDS - 1)

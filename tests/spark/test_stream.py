@@ -94,8 +94,7 @@ def test_a_micro_batch_takes_no_more_offsets_than_it_may(
 def test_a_micro_batch_takes_about_as_many_bytes_as_it_may(
     stream: DataStreamReader, topic: str, produce: Produce, run: Run, batches: Batches
 ) -> None:
-    for first in range(0, 60, 6):
-        produce(topic, 6, first=first)
+    produce(topic, 60, batch=3)
     run(stream.option("subscribe", topic).option("maxBytesPerTrigger", "900"))
     assert batches.numbers == list(range(60))
     # Ten batches per partition, of three records and 61 + 3 * 9 bytes.
