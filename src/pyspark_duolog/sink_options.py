@@ -54,6 +54,13 @@ SINK_OPTIONS: Mapping[str, Option] = {
             _codec,
             "How batches are compressed: `none`, `gzip`, `snappy`, `lz4` or `zstd`.",
         ),
+        Option(
+            "batchBytesMax",
+            "900000",
+            read_positive,
+            "Bytes of records in one batch, before compression, unless a single record is larger. "
+            "A topic takes no batch beyond its `max.message.bytes`.",
+        ),
         Option("topic", "", str, "Where rows go that have no topic of their own."),
         Option(
             "stagingDirectory",
@@ -82,6 +89,7 @@ SINK_OPTIONS: Mapping[str, Option] = {
 class SinkOptions:
     bootstrap_servers: tuple[Endpoint, ...]
     compression: int
+    batch_bytes_max: int
     topic: str | None
     staging_directory: Path
     broker_timeout_ms: int
@@ -100,6 +108,7 @@ def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
     return SinkOptions(
         bootstrap_servers=values["kafka.bootstrap.servers"],
         compression=values["kafka.compression.type"],
+        batch_bytes_max=values["batchBytesMax"],
         topic=values["topic"],
         staging_directory=staging,
         broker_timeout_ms=values["brokerTimeoutMs"],

@@ -59,7 +59,11 @@ def stage(
             for each in routed(
                 rows, options.topic, partition_count, turn=task + turn, now_ms=now_ms
             ):
-                for encoded in encode(each.rows, compression=options.compression):
+                for encoded in encode(
+                    each.rows,
+                    compression=options.compression,
+                    batch_bytes_max=options.batch_bytes_max,
+                ):
                     file.write(encoded.batch)
                     size = len(encoded.batch)
                     batches.append(
