@@ -1,7 +1,7 @@
 """What a query is told when it cannot go on. Each text is one sentence that names the place.
 
 Spark puts the id of a streaming query before what its driver raised; what a task raises names
-it itself (see reading.py).
+it itself (see source/stream_reader.py).
 """
 
 

@@ -9,12 +9,12 @@ from confluent_kafka.admin import AdminClient
 from tests.harness.node import Node
 from tests.spark.conftest import Produce
 
-from pyspark_duolog.brokers import Brokers
 from pyspark_duolog.columns import arrow_schema, full_schema
 from pyspark_duolog.errors import BrokerAway, DataLost
-from pyspark_duolog.options import SourceOptions, read_options
-from pyspark_duolog.planning import Range
-from pyspark_duolog.reading import RangeReader
+from pyspark_duolog.source.brokers import Brokers
+from pyspark_duolog.source.options import SourceOptions, read_options
+from pyspark_duolog.source.planning import Range
+from pyspark_duolog.source.reading import RangeReader
 
 SMALL_FETCH = "500"
 """A batch of a few records, so that a range takes many fetches."""

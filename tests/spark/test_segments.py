@@ -9,14 +9,14 @@ from pyspark.sql import DataFrameReader
 from tests.harness.node import Node
 from tests.spark.conftest import Produce
 
-from pyspark_duolog import reading
-from pyspark_duolog.brokers import Brokers
 from pyspark_duolog.columns import arrow_schema, full_schema
 from pyspark_duolog.errors import InvalidOption
-from pyspark_duolog.fetch_connection import FetchConnection
-from pyspark_duolog.options import SourceOptions, read_options
-from pyspark_duolog.planning import Range
-from pyspark_duolog.reading import RangeReader
+from pyspark_duolog.source import reading
+from pyspark_duolog.source.brokers import Brokers
+from pyspark_duolog.source.fetch_connection import FetchConnection
+from pyspark_duolog.source.options import SourceOptions, read_options
+from pyspark_duolog.source.planning import Range
+from pyspark_duolog.source.reading import RangeReader
 
 RECORDS = 5_000
 

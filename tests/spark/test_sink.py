@@ -14,16 +14,16 @@ from tests.harness.node import Node
 from tests.spark.conftest import Produce
 
 from duolog.client.cluster import Cluster
-from pyspark_duolog import delivery
-from pyspark_duolog.brokers import Brokers
 from pyspark_duolog.columns import arrow_schema, full_schema
-from pyspark_duolog.delivery import deliver
 from pyspark_duolog.errors import DataLost
-from pyspark_duolog.options import read_options
-from pyspark_duolog.planning import Range
-from pyspark_duolog.reading import RangeReader
-from pyspark_duolog.sink_options import SinkOptions, read_sink_options
-from pyspark_duolog.staging import Staged, stage
+from pyspark_duolog.sink import delivery
+from pyspark_duolog.sink.delivery import deliver
+from pyspark_duolog.sink.options import SinkOptions, read_sink_options
+from pyspark_duolog.sink.staging import Staged, stage
+from pyspark_duolog.source.brokers import Brokers
+from pyspark_duolog.source.options import read_options
+from pyspark_duolog.source.planning import Range
+from pyspark_duolog.source.reading import RangeReader
 
 ROWS = 40
 QUERY = "query-1"

@@ -6,9 +6,9 @@ from tests.style.sources import ROOT
 
 from pyspark_duolog.columns import COLUMNS, QUEUE_COLUMNS
 from pyspark_duolog.option import Option
-from pyspark_duolog.options import OPTIONS
-from pyspark_duolog.queue_options import QUEUE_OPTIONS
-from pyspark_duolog.sink_options import SINK_OPTIONS
+from pyspark_duolog.queues.options import QUEUE_OPTIONS
+from pyspark_duolog.sink.options import SINK_OPTIONS
+from pyspark_duolog.source.options import OPTIONS
 
 PAGE = ROOT / "docs" / "spark.md"
 

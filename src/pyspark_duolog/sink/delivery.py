@@ -23,9 +23,9 @@ from duolog.records.iterator import iter_batches
 from duolog.wire.kafka.apis import ApiKey
 from pyspark_duolog.asking import Asking
 from pyspark_duolog.errors import BrokerAway, ConnectorError, DataLost, place
-from pyspark_duolog.manifest import Manifest, ManifestStore, Target, batches_by_target
-from pyspark_duolog.sink_options import SinkOptions
-from pyspark_duolog.staging import Staged, discard
+from pyspark_duolog.sink.manifest import Manifest, ManifestStore, Target, batches_by_target
+from pyspark_duolog.sink.options import SinkOptions
+from pyspark_duolog.sink.staging import Staged, discard
 
 PARTITIONS_AT_ONCE_MAX = 64
 

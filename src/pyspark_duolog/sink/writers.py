@@ -13,10 +13,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StringType, StructType
 
 from pyspark_duolog.columns import COLUMNS
-from pyspark_duolog.delivery import deliver
 from pyspark_duolog.errors import InvalidOption
-from pyspark_duolog.sink_options import SinkOptions
-from pyspark_duolog.staging import Staged, discard, stage
+from pyspark_duolog.sink.delivery import deliver
+from pyspark_duolog.sink.options import SinkOptions
+from pyspark_duolog.sink.staging import Staged, discard, stage
 
 WRITTEN = ("key", "value", "topic", "partition", "timestamp", "headers")
 """The columns that a sink takes; only `value` has to be there."""

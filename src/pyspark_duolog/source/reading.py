@@ -10,15 +10,15 @@ from duolog.client.cluster import is_passing
 from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
 from duolog.model.errors import Refusal
 from pyspark_duolog.asking import CLIENT_ID, RETRY_PAUSE_SECONDS
-from pyspark_duolog.brokers import Brokers
 from pyspark_duolog.codec.decode import decode
 from pyspark_duolog.codec.layout import Batches, find_batches
 from pyspark_duolog.columns import decoded_columns, with_place
 from pyspark_duolog.errors import BrokerAway, ConnectorError, Damaged, DataLost, place
-from pyspark_duolog.fetch_connection import Answer, FetchConnection
-from pyspark_duolog.options import SourceOptions
-from pyspark_duolog.planning import Range
-from pyspark_duolog.segments import partition_directory, sealed_chunks
+from pyspark_duolog.source.brokers import Brokers
+from pyspark_duolog.source.fetch_connection import Answer, FetchConnection
+from pyspark_duolog.source.options import SourceOptions
+from pyspark_duolog.source.planning import Range
+from pyspark_duolog.source.segments import partition_directory, sealed_chunks
 
 _GONE = frozenset(("UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION"))
 """Perhaps: a broker that has just become the leader may not have heard of the topic."""

@@ -18,7 +18,7 @@ import numpy as np
 from duolog.model.errors import Refusal
 from pyspark_duolog.codec.layout import DECOMPRESSED_BYTES_MAX, Batches, find_batches
 from pyspark_duolog.errors import InvalidOption
-from pyspark_duolog.planning import Range
+from pyspark_duolog.source.planning import Range
 
 _LOG_NAMES = "[0-9]" * 20 + ".log"
 _INDEX_ENTRY = np.dtype([("relative_offset", ">u4"), ("position", ">u4")])

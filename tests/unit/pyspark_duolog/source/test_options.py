@@ -3,7 +3,7 @@ import pytest
 from duolog.client.offsets import EARLIEST, LATEST
 from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.option import Endpoint
-from pyspark_duolog.options import SourceOptions, read_options
+from pyspark_duolog.source.options import SourceOptions, read_options
 
 REQUIRED = {"kafka.bootstrap.servers": "a:9092", "subscribe": "orders"}
 

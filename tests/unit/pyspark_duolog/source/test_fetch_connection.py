@@ -10,7 +10,7 @@ from duolog.client.errors import Refused
 from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.errors import MalformedMessage
 from duolog.wire.kafka.messages import encode_response
-from pyspark_duolog.fetch_connection import FETCH_VERSION, parse_answer
+from pyspark_duolog.source.fetch_connection import FETCH_VERSION, parse_answer
 
 INT64 = st.integers(-1, (1 << 63) - 1)
 

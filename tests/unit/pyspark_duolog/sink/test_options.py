@@ -4,7 +4,7 @@ import pytest
 
 from duolog.records.compression import ZSTD
 from pyspark_duolog.errors import InvalidOption
-from pyspark_duolog.sink_options import SinkOptions, read_sink_options
+from pyspark_duolog.sink.options import SinkOptions, read_sink_options
 
 REQUIRED = {"kafka.bootstrap.servers": "a:9092", "stagingDirectory": "/staging"}
 

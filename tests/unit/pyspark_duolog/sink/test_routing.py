@@ -6,7 +6,7 @@ import pytest
 from duolog.client.partitioner import partition_of
 from pyspark_duolog.codec.arrays import HEADERS_TYPE, TIMESTAMP_TYPE
 from pyspark_duolog.errors import ConnectorError
-from pyspark_duolog.routing import Routed, routed
+from pyspark_duolog.sink.routing import Routed, routed
 
 PARTITIONS = {"orders": 4, "bills": 2}
 

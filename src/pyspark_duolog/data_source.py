@@ -12,15 +12,15 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from pyspark_duolog.batch_reader import DuologBatchReader
 from pyspark_duolog.columns import full_schema, queue_schema
 from pyspark_duolog.errors import InvalidOption
-from pyspark_duolog.options import SourceOptions, read_options
-from pyspark_duolog.queue_options import QUEUE, read_queue_options
-from pyspark_duolog.queue_reader import DuologQueueReader
-from pyspark_duolog.sink import DuologBatchWriter, DuologStreamWriter
-from pyspark_duolog.sink_options import SinkOptions, read_sink_options
-from pyspark_duolog.stream_reader import DuologStreamReader
+from pyspark_duolog.queues.options import QUEUE, read_queue_options
+from pyspark_duolog.queues.reader import DuologQueueReader
+from pyspark_duolog.sink.options import SinkOptions, read_sink_options
+from pyspark_duolog.sink.writers import DuologBatchWriter, DuologStreamWriter
+from pyspark_duolog.source.batch_reader import DuologBatchReader
+from pyspark_duolog.source.options import SourceOptions, read_options
+from pyspark_duolog.source.stream_reader import DuologStreamReader
 
 
 class DuologDataSource(DataSource):

@@ -16,13 +16,13 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from duolog.client.offsets import LATEST, TopicPartition
-from pyspark_duolog.batch_reader import RangePartition, starting_offsets
-from pyspark_duolog.brokers import Brokers
 from pyspark_duolog.columns import arrow_schema, check_schema
 from pyspark_duolog.errors import ConnectorError, InvalidOffsets
-from pyspark_duolog.offsets import Offsets, offsets_from_json, offsets_to_json
-from pyspark_duolog.options import SourceOptions
-from pyspark_duolog.planning import (
+from pyspark_duolog.source.batch_reader import RangePartition, starting_offsets
+from pyspark_duolog.source.brokers import Brokers
+from pyspark_duolog.source.offsets import Offsets, offsets_from_json, offsets_to_json
+from pyspark_duolog.source.options import SourceOptions
+from pyspark_duolog.source.planning import (
     Seen,
     advanced,
     at_bound,
@@ -35,7 +35,7 @@ from pyspark_duolog.planning import (
     still_there,
     within_bytes,
 )
-from pyspark_duolog.reading import RangeReader
+from pyspark_duolog.source.reading import RangeReader
 
 Json = dict[str, Any]
 

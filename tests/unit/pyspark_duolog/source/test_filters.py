@@ -12,7 +12,7 @@ from pyspark.sql.datasource import (
     Not,
 )
 
-from pyspark_duolog.filters import Bounded, bounded_by
+from pyspark_duolog.source.filters import Bounded, bounded_by
 
 
 def test_filters_that_say_nothing_of_the_place_narrow_nothing() -> None:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from duolog.client.offsets import EARLIEST, LATEST, Bounds, TopicPartition
 from pyspark_duolog.errors import DataLost, InvalidOffsets, place
-from pyspark_duolog.offsets import Offsets, TopicOffsets
-from pyspark_duolog.options import PartitionOffsets
+from pyspark_duolog.source.offsets import Offsets, TopicOffsets
+from pyspark_duolog.source.options import PartitionOffsets
 
 
 class TopicState(NamedTuple):

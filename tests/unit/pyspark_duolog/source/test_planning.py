@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from duolog.client.offsets import EARLIEST, LATEST, Bounds, TopicPartition
 from pyspark_duolog.errors import DataLost, InvalidOffsets
-from pyspark_duolog.offsets import Offsets, TopicOffsets
-from pyspark_duolog.planning import (
+from pyspark_duolog.source.offsets import Offsets, TopicOffsets
+from pyspark_duolog.source.planning import (
     Range,
     Seen,
     TopicState,

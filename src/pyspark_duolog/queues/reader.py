@@ -15,7 +15,7 @@ from duolog.client.operator import OperatorClient, Page, PeekedMessage
 from pyspark_duolog.asking import RETRY_PAUSE_SECONDS
 from pyspark_duolog.columns import QUEUE_COLUMNS, arrow_schema, check_schema
 from pyspark_duolog.errors import BrokerAway, ConnectorError
-from pyspark_duolog.queue_options import QueueOptions
+from pyspark_duolog.queues.options import QueueOptions
 
 PAGE_MESSAGES_MAX = 1_000
 

@@ -12,8 +12,8 @@ from duolog.records.iterator import iter_batches
 from duolog.wire.kafka.apis import ApiKey
 from pyspark_duolog.asking import Asking
 from pyspark_duolog.errors import place
-from pyspark_duolog.options import SourceOptions
-from pyspark_duolog.planning import Range, Seen, TopicState, only
+from pyspark_duolog.source.options import SourceOptions
+from pyspark_duolog.source.planning import Range, Seen, TopicState, only
 
 SAMPLE_BYTES = 64 * 1024
 """Of each partition, to estimate how large its next records are."""

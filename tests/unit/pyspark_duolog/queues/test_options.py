@@ -1,7 +1,7 @@
 import pytest
 
 from pyspark_duolog.errors import InvalidOption
-from pyspark_duolog.queue_options import QueueOptions, read_queue_options
+from pyspark_duolog.queues.options import QueueOptions, read_queue_options
 
 REQUIRED = {"queue": "orders", "adminAddress": "127.0.0.1:9644"}
 

@@ -7,14 +7,14 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from duolog.client.offsets import EARLIEST
-from pyspark_duolog.brokers import Brokers
 from pyspark_duolog.columns import arrow_schema, check_schema
 from pyspark_duolog.errors import InvalidOffsets
-from pyspark_duolog.filters import Bounded, bounded_by
-from pyspark_duolog.offsets import Offsets, TopicOffsets
-from pyspark_duolog.options import SourceOptions
-from pyspark_duolog.planning import Range, Seen, at_bound, ranges_between, split, still_there
-from pyspark_duolog.reading import RangeReader
+from pyspark_duolog.source.brokers import Brokers
+from pyspark_duolog.source.filters import Bounded, bounded_by
+from pyspark_duolog.source.offsets import Offsets, TopicOffsets
+from pyspark_duolog.source.options import SourceOptions
+from pyspark_duolog.source.planning import Range, Seen, at_bound, ranges_between, split, still_there
+from pyspark_duolog.source.reading import RangeReader
 
 
 class RangePartition(InputPartition):

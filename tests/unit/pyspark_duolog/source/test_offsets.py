@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_duolog.errors import InvalidOffsets
-from pyspark_duolog.offsets import Offsets, TopicOffsets, offsets_from_json, offsets_to_json
+from pyspark_duolog.source.offsets import Offsets, TopicOffsets, offsets_from_json, offsets_to_json
 
 PARTITIONS = st.dictionaries(st.integers(0, 20), st.integers(0, 1 << 62), max_size=4)
 OFFSETS = st.dictionaries(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from pyspark_duolog.staging import Staged, StagedBatch
+from pyspark_duolog.sink.staging import Staged, StagedBatch
 
 VERSION = 1
 

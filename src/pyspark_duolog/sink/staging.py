@@ -12,8 +12,8 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_duolog.asking import Asking
 from pyspark_duolog.codec.encode import encode
-from pyspark_duolog.routing import routed
-from pyspark_duolog.sink_options import SinkOptions
+from pyspark_duolog.sink.options import SinkOptions
+from pyspark_duolog.sink.routing import routed
 
 
 class StagedBatch(NamedTuple):

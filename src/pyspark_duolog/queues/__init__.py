@@ -1,0 +1,1 @@
+"""A queue's messages as a data frame."""

@@ -1,0 +1,1 @@
+"""Data frames to topics, exactly once."""
