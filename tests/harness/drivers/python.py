@@ -1,5 +1,6 @@
 """kafka-python, which sends the newest versions of most requests."""
 
+import time
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -12,6 +13,7 @@ from tests.harness.drivers.message import Message, Seen
 
 NAME = "kafka-python"
 SECONDS_MAX = 15.0
+POLL_SECONDS = 0.05
 
 
 def produce(
@@ -79,6 +81,10 @@ class Member(GroupMember):
             metadata_max_age_ms=1_000,
         )
         listener = _Listener(self, consumer)
+        # Partitions that its leader hears of in the moment in which it gives them out are
+        # never given out at all.
+        while not (consumer.partitions_for_topic(self.topic) or self.stopping):
+            time.sleep(POLL_SECONDS)
         consumer.subscribe([self.topic], listener=listener)
         while not self.stopping:
             found = consumer.poll(timeout_ms=100, max_records=RECORDS_PER_COMMIT)
