@@ -1,8 +1,8 @@
-"""Questions to whichever broker answers, from code that is not asynchronous itself."""
+"""Questions to whichever node answers, from code that is not asynchronous itself."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TypeVar
 
 from duolog.client.cluster import Cluster, is_passing
@@ -15,6 +15,30 @@ RETRY_PAUSE_SECONDS = 0.5
 T = TypeVar("T")
 
 
+def first_answer(
+    endpoints: Sequence[Endpoint],
+    timeout_ms: int,
+    ask: Callable[[Endpoint], Coroutine[None, None, T]],
+) -> T:
+    """Of whichever node answers; while none does, or none leads, again for a while."""
+    deadline = time.monotonic() + timeout_ms / 1000
+    while True:
+        for endpoint in endpoints:
+            try:
+                return asyncio.run(ask(endpoint))
+            except Refused as refusal:
+                if not is_passing(refusal.name):
+                    raise ConnectorError(str(refusal)) from None
+                failure: ClientError = refusal
+            except Unreachable as unreachable:
+                failure = unreachable
+            except ClientError as error:
+                raise ConnectorError(str(error)) from None
+        if time.monotonic() > deadline:
+            raise BrokerAway(str(failure))
+        time.sleep(RETRY_PAUSE_SECONDS)
+
+
 class Asking:
     """Holds no connection, so that it can go to another process with what has it."""
 
@@ -23,25 +47,8 @@ class Asking:
         self._timeout_ms = timeout_ms
 
     def ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
-        """Whichever broker answers; while none does, or none leads, again for a while."""
-        deadline = time.monotonic() + self._timeout_ms / 1000
-        while True:
-            for endpoint in self._endpoints:
-                try:
-                    return asyncio.run(_asked(endpoint, question))
-                except Refused as refusal:
-                    if not is_passing(refusal.name):
-                        raise ConnectorError(str(refusal)) from None
-                    failure: ClientError = refusal
-                except Unreachable as unreachable:
-                    failure = unreachable
-                except ClientError as error:
-                    raise ConnectorError(str(error)) from None
-            if time.monotonic() > deadline:
-                raise BrokerAway(str(failure))
-            time.sleep(RETRY_PAUSE_SECONDS)
+        async def ask_one(endpoint: Endpoint) -> T:
+            async with Cluster((endpoint[0], endpoint[1]), client_id=CLIENT_ID) as cluster:
+                return await question(cluster)
 
-
-async def _asked(endpoint: tuple[str, int], question: Callable[[Cluster], Awaitable[T]]) -> T:
-    async with Cluster((endpoint[0], endpoint[1]), client_id=CLIENT_ID) as cluster:
-        return await question(cluster)
+        return first_answer(self._endpoints, self._timeout_ms, ask_one)

@@ -75,3 +75,29 @@ def read_security(text: str) -> str:
     if text.upper() != PLAINTEXT:
         raise ValueError("is not served: brokers take Kafka clients by PLAINTEXT only so far")
     return PLAINTEXT
+
+
+BOOTSTRAP_SERVERS = Option(
+    "kafka.bootstrap.servers",
+    "",
+    read_endpoints,
+    "HOST:PORT of one broker or several, separated by commas. Required.",
+)
+SECURITY_PROTOCOL = Option(
+    "kafka.security.protocol",
+    PLAINTEXT,
+    read_security,
+    "How brokers are connected to. Only PLAINTEXT is served so far.",
+)
+BROKER_TIMEOUT = Option(
+    "brokerTimeoutMs",
+    "60000",
+    read_positive,
+    "How long brokers that do not answer, or have no leader, are waited for.",
+)
+
+
+def required(values: Mapping[str, Any], option: Option) -> Any:
+    if values[option.name] is None:
+        raise InvalidOption(f"the option {option.name} is required")
+    return values[option.name]

@@ -1,7 +1,5 @@
 """The messages of a queue as they are now, without receiving them; one task for each partition."""
 
-import asyncio
-import time
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
@@ -10,11 +8,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from duolog.client.errors import ClientError, Unreachable
+from duolog.client.errors import Endpoint
 from duolog.client.operator import OperatorClient, Page, PeekedMessage
-from pyspark_duolog.asking import RETRY_PAUSE_SECONDS
+from pyspark_duolog.asking import first_answer
 from pyspark_duolog.columns import QUEUE_COLUMNS, arrow_schema, check_schema
-from pyspark_duolog.errors import BrokerAway, ConnectorError
 from pyspark_duolog.queues.options import QueueOptions
 
 PAGE_MESSAGES_MAX = 1_000
@@ -90,21 +87,8 @@ def _attribute(attribute: dict[str, str]) -> bytes:
 
 
 def _asked(options: QueueOptions, question: Callable[[OperatorClient], Awaitable[T]]) -> T:
-    """Whichever node answers; while none does, again for a while. Nothing is changed by it."""
-    deadline = time.monotonic() + options.broker_timeout_ms / 1000
-    while True:
-        for address in options.admin_addresses:
-            try:
-                return asyncio.run(_ask(address, question))
-            except Unreachable as unreachable:
-                failure = unreachable
-            except ClientError as error:
-                raise ConnectorError(str(error)) from None
-        if time.monotonic() > deadline:
-            raise BrokerAway(str(failure))
-        time.sleep(RETRY_PAUSE_SECONDS)
+    async def ask_one(address: Endpoint) -> T:
+        async with OperatorClient((address[0], address[1])) as client:
+            return await question(client)
 
-
-async def _ask(address: tuple[str, int], question: Callable[[OperatorClient], Awaitable[T]]) -> T:
-    async with OperatorClient((address[0], address[1])) as client:
-        return await question(client)
+    return first_answer(options.admin_addresses, options.broker_timeout_ms, ask_one)

@@ -7,13 +7,14 @@ from pathlib import Path
 from duolog.records.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
 from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.option import (
-    PLAINTEXT,
+    BOOTSTRAP_SERVERS,
+    BROKER_TIMEOUT,
+    SECURITY_PROTOCOL,
     Endpoint,
     Option,
-    read_endpoints,
     read_positive,
-    read_security,
     read_values,
+    required,
 )
 
 _CODECS = {"none": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
@@ -36,18 +37,8 @@ def _directory(text: str) -> Path:
 SINK_OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
-        Option(
-            "kafka.bootstrap.servers",
-            "",
-            read_endpoints,
-            "HOST:PORT of one broker or several, separated by commas. Required.",
-        ),
-        Option(
-            "kafka.security.protocol",
-            PLAINTEXT,
-            read_security,
-            "How brokers are connected to. Only PLAINTEXT is served so far.",
-        ),
+        BOOTSTRAP_SERVERS,
+        SECURITY_PROTOCOL,
         Option(
             "kafka.compression.type",
             "none",
@@ -75,12 +66,7 @@ SINK_OPTIONS: Mapping[str, Option] = {
             str,
             "Spark's own option of a streaming query; here it only says where to stage.",
         ),
-        Option(
-            "brokerTimeoutMs",
-            "60000",
-            read_positive,
-            "How long brokers that do not answer, or have no leader, are waited for.",
-        ),
+        BROKER_TIMEOUT,
     )
 }
 
@@ -97,8 +83,6 @@ class SinkOptions:
 
 def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
     values = read_values(SINK_OPTIONS, given)
-    if values["kafka.bootstrap.servers"] is None:
-        raise InvalidOption("the option kafka.bootstrap.servers is required")
     staging = values["stagingDirectory"]
     if staging is None:
         checkpoint = str(values["checkpointLocation"] or "").removeprefix("file:")
@@ -106,7 +90,7 @@ def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
             raise InvalidOption("the option stagingDirectory is required here")
         staging = Path(checkpoint) / _STAGED_BESIDE
     return SinkOptions(
-        bootstrap_servers=values["kafka.bootstrap.servers"],
+        bootstrap_servers=required(values, BOOTSTRAP_SERVERS),
         compression=values["kafka.compression.type"],
         batch_bytes_max=values["batchBytesMax"],
         topic=values["topic"],

@@ -10,14 +10,15 @@ from typing import Any
 from duolog.client.offsets import EARLIEST, LATEST
 from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.option import (
-    PLAINTEXT,
+    BOOTSTRAP_SERVERS,
+    BROKER_TIMEOUT,
+    SECURITY_PROTOCOL,
     Endpoint,
     Option,
     read_boolean,
-    read_endpoints,
     read_positive,
-    read_security,
     read_values,
+    required,
 )
 
 PartitionOffsets = Mapping[str, Mapping[int, int]]
@@ -103,18 +104,8 @@ def _directories(text: str) -> tuple[Path, ...]:
 OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
-        Option(
-            "kafka.bootstrap.servers",
-            "",
-            read_endpoints,
-            "HOST:PORT of one broker or several, separated by commas. Required.",
-        ),
-        Option(
-            "kafka.security.protocol",
-            PLAINTEXT,
-            read_security,
-            "How brokers are connected to. Only PLAINTEXT is served so far.",
-        ),
+        BOOTSTRAP_SERVERS,
+        SECURITY_PROTOCOL,
         Option(
             "kafka.group.id",
             "",
@@ -202,12 +193,7 @@ OPTIONS: Mapping[str, Option] = {
             "Bytes that are asked of a broker, or read of a segment, at a time; a task holds about "
             "three times as many.",
         ),
-        Option(
-            "brokerTimeoutMs",
-            "60000",
-            read_positive,
-            "How long brokers that do not answer, or have no leader, are waited for.",
-        ),
+        BROKER_TIMEOUT,
     )
 }
 
@@ -241,7 +227,7 @@ def read_options(given: Mapping[str, str]) -> SourceOptions:
     values = read_values(OPTIONS, given)
     _check_together(values)
     return SourceOptions(
-        bootstrap_servers=values["kafka.bootstrap.servers"],
+        bootstrap_servers=required(values, BOOTSTRAP_SERVERS),
         group_id=values["kafka.group.id"],
         subscribe=values["subscribe"],
         subscribe_pattern=values["subscribePattern"],
@@ -261,8 +247,6 @@ def read_options(given: Mapping[str, str]) -> SourceOptions:
 
 
 def _check_together(values: Mapping[str, Any]) -> None:
-    if values["kafka.bootstrap.servers"] is None:
-        raise InvalidOption("the option kafka.bootstrap.servers is required")
     if sum(values[name] is not None for name in _TOPIC_OPTIONS) != 1:
         raise InvalidOption(f"exactly one of {', '.join(_TOPIC_OPTIONS)} says what to read")
     if values["startingOffsets"] is not None and values["startingTimestamp"] is not None:

@@ -24,7 +24,6 @@ from duolog.wire.peer.copying import (
     Copied,
     CopyError,
     CopyRequest,
-    CopyResult,
     CopyWanted,
     decode_answer,
     encode_request,
@@ -260,7 +259,7 @@ class Copier:
             self._retry_later(key)
             return
         try:
-            self._apply(partition, named, result, copied.records)
+            self._apply(key, partition, named, copied)
         except CorruptBatch as damage:
             self._refuse(key, partition, str(damage))
             return
@@ -296,9 +295,9 @@ class Copier:
         )
 
     def _apply(
-        self, partition: Partition, named: CopyWanted, result: CopyResult, records: memoryview
+        self, key: PlaceKey, partition: Partition, named: CopyWanted, copied: Copied
     ) -> None:
-        key = _key(partition)
+        result = copied.result
         self._reached.pop(key, None)
         if result.error == CopyError.OUT_OF_RANGE:
             # A copy that is beyond the end and does not diverge holds no records.
@@ -306,7 +305,7 @@ class Copier:
         elif result.diverging_end >= 0:
             partition.cut(Divergence(result.diverging_epoch, result.diverging_end))
         elif named.has_room:
-            partition.append_copied(records, named.next_offset, result.next_offset)
+            partition.append_copied(copied.records, named.next_offset, result.next_offset)
             partition.skip_to(result.next_offset)
             self._reached[key] = result.next_offset
             partition.adopt(result.high_watermark, result.start_offset, result.end_offset)
