@@ -1,6 +1,7 @@
 """Any one node can go: nothing that was acknowledged is lost, and clients go on by themselves."""
 
 import time
+from pathlib import Path
 
 import pytest
 from tests.harness.cluster import Cluster
@@ -24,6 +25,18 @@ def test_every_node_can_be_killed_under_load(cluster: Cluster) -> None:
         load.finish()
     check_numbered_through(cluster.bootstrap, "numbers", load.acknowledged)
     assert min(load.acknowledged) > 0
+
+
+def test_a_killed_node_is_replaced_before_its_lease_ends(tmp_path: Path) -> None:
+    with Cluster(tmp_path, settings={"broker.session.timeout.ms": 30_000}) as cluster:
+        cluster.create_topic("numbers", PARTITIONS)
+        cluster.until_settled()
+        with NumberedLoad(cluster.bootstrap, "numbers", PARTITIONS) as load:
+            load.wait_for_progress(OUTAGE_SECONDS_MAX, records=200)
+            cluster.nodes[1].kill()
+            load.wait_for_progress(OUTAGE_SECONDS_MAX, records=500)
+            load.finish()
+        check_numbered_through(cluster.bootstrap, "numbers", load.acknowledged)
 
 
 def test_a_frozen_leader_is_replaced_and_does_not_answer_when_it_wakes(cluster: Cluster) -> None:

@@ -11,6 +11,7 @@ from duolog.broker.broker import Broker
 from duolog.broker.controller.controller import Controller
 from duolog.broker.controller.orphans import OrphanSweep
 from duolog.broker.membership.cluster_view import ClusterView
+from duolog.broker.membership.departures import Departures
 from duolog.broker.membership.load_report import LoadReporter
 from duolog.broker.membership.membership import Membership
 from duolog.broker.queues.queues import Queues
@@ -51,11 +52,13 @@ class Clustered:
         """Where the node may decide for all."""
         self.reporter: LoadReporter | None = None
         name = settings.text("cluster.name") if settings.text("peer.tls.cert") else None
+        self._departures = Departures(world.store, view)
         self.peers = PeerLinks(
             world.peer_network,
             lambda node: self.view.address_of(node, "peer"),
             self._hello,
             cluster=name,
+            on_refused=self._departures.noticed,
         )
         self._handlers: dict[int, PeerHandler] = {}
         self.door = PeerDoor(self._handlers, self._hello, cluster=name)
@@ -143,6 +146,7 @@ class Clustered:
     async def close(self) -> None:
         self.door.close()
         await self.peers.close()
+        await self._departures.stop()
         await self.view.stop()
 
     def _hello(self) -> Hello:

@@ -27,6 +27,7 @@ class PeerLink:
         hello: Callable[[], Hello],
         bounds: LinkBounds,
         cluster: str | None,
+        on_refused: Callable[[int], None],
     ) -> None:
         self._node = node
         self._network = network
@@ -34,6 +35,8 @@ class PeerLink:
         self._hello = hello
         self._bounds = bounds
         self._cluster = cluster
+        self._on_refused = on_refused
+        self._has_connected = False
         self._loop = asyncio.get_running_loop()
         self._connection: PeerConnection | None = None
         self._retired: dict[PeerConnection, None] = {}
@@ -163,6 +166,8 @@ class PeerLink:
             failure = f"did not accept a connection within {self._bounds.connect_ms_max} ms"
         except OSError as error:
             failure = f"cannot be connected to: {reason_of(error)}"
+            if self._has_connected and isinstance(error, ConnectionRefusedError):
+                self._on_refused(self._node)
         finally:
             self._connecting = None
             if (failure or self._is_closed) and made:
@@ -180,6 +185,7 @@ class PeerLink:
             log.info("node is reachable again", node=self._node)
         self._failures = 0
         self._failed_address = None
+        self._has_connected = True
         if connection.hello.epoch == self._hello().epoch:
             self._connection = connection
             self._send_queued()

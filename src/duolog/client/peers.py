@@ -23,8 +23,12 @@ class PeerLinks:
         *,
         cluster: str | None = None,
         bounds: LinkBounds | None = None,
+        on_refused: Callable[[int], None] = lambda node: None,
     ) -> None:
         """`address_of` is asked before each attempt to connect; None: the node is not there.
+
+        `on_refused` is told when a node that was connected to, since it was last forgotten, now
+        refuses connections: nobody listens there any more.
 
         With the cluster's name, every node must show a certificate of it (see adapters/tls.py).
         """
@@ -35,6 +39,7 @@ class PeerLinks:
         self._bounds = bounds or LinkBounds()
         self._links: dict[tuple[int, str], PeerLink] = {}
         self._is_closed = False
+        self._on_refused = on_refused
 
     async def call(
         self,
@@ -70,7 +75,13 @@ class PeerLinks:
 
     def _new_link(self, node: int, lane: str) -> PeerLink:
         link = PeerLink(
-            node, self._network, self._address_of, self._hello, self._bounds, self._cluster
+            node,
+            self._network,
+            self._address_of,
+            self._hello,
+            self._bounds,
+            self._cluster,
+            self._on_refused,
         )
         if self._is_closed:
             link.close()

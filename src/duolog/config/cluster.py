@@ -70,7 +70,8 @@ CLUSTER_SETTINGS: tuple[Setting, ...] = (
     in_ms(
         "broker.session.timeout.ms",
         2_000,
-        "Silence after which the others elect new leaders for what this node led.",
+        "Silence after which the others elect new leaders for what this node led; they notice a"
+        " process that has ended sooner.",
         least=1_000,
     ),
     count(

@@ -16,6 +16,8 @@ class Links:
         self._random = random
         self._cut: dict[tuple[str, str], int] = {}
         """How many faults have cut the link."""
+        self._rejecting: dict[tuple[str, str], int] = {}
+        """How many faults refuse connections from the first machine to the second."""
         self._delays_ns: dict[tuple[str, str], int] = {}
         self._down: dict[str, None] = {}
         self._stuck: list[Callable[[], None]] = []
@@ -50,6 +52,20 @@ class Links:
             self._cut[source, target] = left
         elif self._cut.pop((source, target), None):
             self._tell()
+
+    def rejects(self, source: str, target: str) -> bool:
+        return bool(self._rejecting) and (source, target) in self._rejecting
+
+    def reject(self, source: str, target: str) -> None:
+        """Refuse new connections in the name of the target, which does not hear of them."""
+        self._rejecting[source, target] = self._rejecting.get((source, target), 0) + 1
+
+    def accept(self, source: str, target: str) -> None:
+        left = self._rejecting[source, target] - 1
+        if left:
+            self._rejecting[source, target] = left
+        else:
+            del self._rejecting[source, target]
 
     def delay(self, source: str, target: str, most_ms: int) -> None:
         """Let each packet take up to that much longer; 0 ends it."""

@@ -51,7 +51,7 @@ class Network:
             return
         listener = self.listeners.get((host, port))
         back_ns = links.latency_ns(host, machine)
-        if listener is None or listener.loop.is_dead:
+        if listener is None or listener.loop.is_dead or links.rejects(machine, host):
             refused = ConnectionRefusedError(111, f"nobody listens on {host}:{port}")
             self.world.after(back_ns, _refuse, connected, refused, loop=source.loop)
             return

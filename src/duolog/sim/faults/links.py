@@ -53,6 +53,24 @@ def _reset(scene: Scene, number: int) -> Undo:
     return nothing
 
 
+def _reject(scene: Scene, number: int) -> Undo:
+    """Something in between breaks connections off and refuses new ones, as the kernel of a
+    process that has ended would."""
+    cluster, mine = scene.cluster, scene.name(number)
+    pairs = [(other, mine) for other in scene.others(number) if scene.random.random() < 0.7]
+    for pair in pairs:
+        cluster.links.reject(*pair)
+    for socket in cluster.network.sockets(mine):
+        if (socket.remote[0], mine) in pairs:
+            socket.break_off()
+
+    def undo() -> None:
+        for pair in pairs:
+            cluster.links.accept(*pair)
+
+    return undo
+
+
 def _both_ways(mine: str, targets: list[str]) -> list[tuple[str, str]]:
     return [pair for other in targets for pair in ((mine, other), (other, mine))]
 
@@ -64,4 +82,5 @@ KINDS: dict[str, Fault] = {
     "cut-from-store": _cut_from_store,
     "delay": _delay,
     "reset": _reset,
+    "reject": _reject,
 }
