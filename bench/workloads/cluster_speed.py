@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bench import kafka, local_cluster
+from bench import kafka, local_cluster, memory
 from bench.driver import Traffic
 from bench.local_cluster import LocalCluster
 from bench.processes import Server
@@ -68,6 +68,8 @@ def _in_cluster(
         replicas=REPLICAS,
     )
     cluster.until_settled()
+    # For each node, as much as `Stand.topic` has ready for one.
+    memory.touch(REPLICAS * stand.scale.bytes_per_run * 3 // 2)
     try:
         return stand.librdkafka(mode, cluster.server, topic, traffic)
     finally:
