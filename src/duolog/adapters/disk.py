@@ -1,16 +1,15 @@
 """Local files behind the Disk port.
 
-One flusher thread per disk does every sync: the log's group commit wants them in order, and
-more threads would only queue in the file system's journal. Other blocking work has two threads
-of its own, one for what is short and one for compaction and scrubbing, so that it never
-delays an acknowledgement.
+One flusher thread per disk does one group commit after the other; where that is about many
+files, others help it. Other blocking work has two threads of its own, one for what is short and
+one for compaction and scrubbing, so that it never delays an acknowledgement.
 """
 
 import asyncio
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
 from threading import Thread
 from typing import TypeVar
@@ -118,25 +117,30 @@ class LocalDirectory:
         os.close(self._fd)
 
 
+SYNCERS_MAX = 8
+"""How many files of a directory are synced at a time. A file system commits together what it is
+asked for together: a hundred files take a seventh of the time that they take one by one."""
+TARGETS_EACH_MIN = 2
+"""Waking another thread for less is not worth it."""
+
 _Job = tuple[Sequence[Syncable], SyncDone, asyncio.AbstractEventLoop]
 
 
 def _serve_syncs(jobs: "SimpleQueue[_Job | None]") -> None:
     """Body of the flusher thread."""
-    while _serve_sync(jobs.get()):
-        pass
+    with ThreadPoolExecutor(SYNCERS_MAX - 1, thread_name_prefix="syncer") as syncers:
+        while _serve_sync(jobs.get(), syncers):
+            pass
 
 
-def _serve_sync(job: _Job | None) -> bool:
-    """After a failure the remaining targets are not tried: the caller gives up on the whole
-    directory anyway. No file is held on to while the thread waits for the next job."""
+def _serve_sync(job: _Job | None, syncers: ThreadPoolExecutor) -> bool:
+    """No file is held on to while the thread waits for the next job."""
     if job is None:
         return False
     targets, done, loop = job
     failure: OSError | None = None
     try:
-        for target in targets:
-            target.sync()
+        _sync_all(targets, syncers)
     except OSError as error:
         failure = error
     try:
@@ -145,6 +149,28 @@ def _serve_sync(job: _Job | None) -> bool:
         # The loop is closed: nobody waits any more.
         return False
     return True
+
+
+def _sync_all(targets: Sequence[Syncable], syncers: ThreadPoolExecutor) -> None:
+    """Raises one of the failures."""
+    count = min(len(targets) // TARGETS_EACH_MIN, SYNCERS_MAX)
+    if count < 2:
+        _sync_each(targets)
+        return
+    begun = [syncers.submit(_sync_each, targets[first::count]) for first in range(1, count)]
+    try:
+        _sync_each(targets[::count])
+    finally:
+        wait(begun)
+    for each in begun:
+        each.result()
+
+
+def _sync_each(targets: Sequence[Syncable]) -> None:
+    """After a failure the remaining targets are not tried: the caller gives up on the whole
+    directory anyway."""
+    for target in targets:
+        target.sync()
 
 
 class LocalDisk:

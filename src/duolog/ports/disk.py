@@ -92,7 +92,8 @@ class Disk(Protocol):
     def free_bytes(self) -> int: ...
 
     def sync(self, targets: Sequence[Syncable], done: SyncDone) -> None:
-        """Sync all targets off the event loop, then call `done` on it, with the first failure.
+        """Sync all targets, in any order, off the event loop, then call `done` on it, with a
+        failure if there was one.
 
         Calls are served in order. A callback and not a coroutine: this is on the path of every
         acknowledgement, where a task switch would cost more than the rest of it.

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from duolog.adapters.disk import IO_VECTORS_MAX, LocalDisk
+from duolog.adapters.disk import IO_VECTORS_MAX, SYNCERS_MAX, LocalDisk
 
 
 @pytest.fixture
@@ -49,6 +51,57 @@ def test_a_deleted_file_stays_readable_for_who_holds_it(disk: LocalDisk) -> None
     file.close()
     assert file.pread(100, 0) == b"still here"
     assert not disk.exists("a")
+
+
+class Target:
+    """Something that can be synced, and notes by which thread it was."""
+
+    def __init__(self, failure: OSError | None = None) -> None:
+        self.failure = failure
+        self.threads: list[str] = []
+
+    def sync(self) -> None:
+        self.threads.append(threading.current_thread().name)
+        time.sleep(0.001)
+        if self.failure is not None:
+            raise self.failure
+
+
+async def sync_of(disk: LocalDisk, targets: list[Target]) -> OSError | None:
+    done: asyncio.Future[OSError | None] = asyncio.get_running_loop().create_future()
+    disk.sync(targets, done.set_result)
+    return await asyncio.wait_for(done, 5)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 100])
+async def test_every_target_is_synced_once_however_many_there_are(
+    disk: LocalDisk, count: int
+) -> None:
+    targets = [Target() for _ in range(count)]
+    assert await sync_of(disk, targets) is None
+    assert [len(each.threads) for each in targets] == [1] * count
+    disk.close()
+
+
+async def test_many_files_are_synced_side_by_side(disk: LocalDisk) -> None:
+    targets = [Target() for _ in range(100)]
+    await sync_of(disk, targets)
+    assert 1 < len({name for each in targets for name in each.threads}) <= SYNCERS_MAX
+    disk.close()
+
+
+@pytest.mark.parametrize("broken", [0, 1, 41, 99])
+async def test_a_failure_among_many_is_reported_when_all_threads_are_through(
+    disk: LocalDisk, broken: int
+) -> None:
+    targets = [Target() for _ in range(100)]
+    targets[broken].failure = OSError(5, "broken")
+    assert await sync_of(disk, targets) is targets[broken].failure
+    counts = [len(each.threads) for each in targets]
+    await asyncio.sleep(0.01)
+    assert [len(each.threads) for each in targets] == counts
+    assert await sync_of(disk, [Target()]) is None
+    disk.close()
 
 
 async def test_syncs_finish_in_order_and_report_the_failure(disk: LocalDisk) -> None:
