@@ -1,6 +1,6 @@
 """Which path of the admin API is answered by which page."""
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from duolog.admin_api.answers import READING, error_answer, wrong_method
@@ -10,6 +10,8 @@ from duolog.admin_api.health import HealthPages
 from duolog.admin_api.metrics import MetricsPages
 from duolog.admin_api.queues import PREFIX as QUEUES
 from duolog.admin_api.queues import QueuePages
+from duolog.admin_api.usage import PATH as USAGE
+from duolog.admin_api.usage import UsagePages
 from duolog.broker.queues.queues import Queues
 from duolog.observe.health import Health
 from duolog.observe.metrics import Metrics
@@ -23,7 +25,7 @@ class AdminApi:
     def __init__(self, health: Health, metrics: Metrics) -> None:
         health_pages = HealthPages(health)
         metrics_pages = MetricsPages(metrics)
-        self._pages = {
+        self._pages: dict[str, Callable[[Request], Response]] = {
             "/livez": health_pages.alive,
             "/readyz": health_pages.ready,
             "/metrics": metrics_pages.aggregated,
@@ -35,6 +37,10 @@ class AdminApi:
     def attach(self, queues: Queues) -> None:
         """The queues are open."""
         self._queues = QueuePages(queues)
+
+    def attach_usage(self, pages: UsagePages) -> None:
+        """The node meters what it serves."""
+        self._pages[USAGE] = pages.totals
 
     def attach_cluster(self, pages: ClusterPages) -> None:
         """The node has joined a cluster."""

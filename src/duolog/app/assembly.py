@@ -22,6 +22,7 @@ from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.queues.catalog import QueueCatalog
 from duolog.broker.queues.queues import Queues
 from duolog.broker.queues.receipt_key import establish_receipt_key
+from duolog.broker.usage.metering import Metering, usage_topic
 from duolog.config.settings import Settings
 from duolog.core.groups.settings import GroupSettings
 from duolog.kafka_api.door import KafkaDoor
@@ -42,6 +43,7 @@ class Node:
         broker: Broker,
         queues: Queues,
         cluster: Clustered | None,
+        metering: Metering | None,
     ) -> None:
         self.world = world
         self.settings = settings
@@ -50,6 +52,8 @@ class Node:
         self.queues = queues
         self.cluster = cluster
         """None for a node alone."""
+        self.metering = metering
+        """None where nothing is metered."""
         self.kafka_door = KafkaDoor(broker, metrics, world.new_session_id)
         self.housekeeping = Housekeeping(broker)
         self.housekeeping.thinning = queues.thinnable
@@ -64,6 +68,7 @@ class Node:
             region=settings.text("sqs.region"),
             credentials=dict(pair.split(":", 1) for pair in settings.get("sqs.credentials")),
             first_request_id=self.world.new_id(),
+            meter=self.broker.meter,
         )
 
     def followers(self) -> list[asyncio.Task[None]]:
@@ -76,6 +81,8 @@ class Node:
         ]
         if self.cluster is not None:
             tasks += self.cluster.tasks
+        if self.metering is not None:
+            tasks += self.metering.tasks
         return [task for task in tasks if task is not None]
 
 
@@ -144,15 +151,34 @@ async def open_node(
     )
     if cluster is not None:
         cluster.attach(broker, queues, metrics)
+    metering = _open_metering(broker, world, settings)
     await broker.start()
     cleanup.push_async_callback(broker.stop)
     await broker.groups.start(broker.catalog.topics)
     await queues.start()
     cleanup.push_async_callback(queues.stop)
-    node = Node(world, settings, metrics, broker, queues, cluster)
+    node = Node(world, settings, metrics, broker, queues, cluster, metering)
     if cluster is not None:
         cleanup.push_async_callback(cluster.leave)
+    if metering is not None:
+        topic = usage_topic(broker, None if cluster is None else cluster.peers)
+        metering.start(topic, lambda name: queues.find(name) is not None, is_alone=cluster is None)
+        cleanup.push_async_callback(metering.stop)
     return node
+
+
+def _open_metering(broker: Broker, world: World, settings: Settings) -> Metering | None:
+    """Before the partitions are, so that each is counted from its first request on."""
+    interval_ms = settings.integer("usage.interval.seconds") * 1000
+    if world.counters is None or not interval_ms:
+        return None
+    return Metering(
+        broker,
+        world.counters,
+        tenant=settings.text("sqs.account.id"),
+        interval_ms=interval_ms,
+        new_journal=world.new_id().hex,
+    )
 
 
 def _group_settings(settings: Settings) -> GroupSettings:

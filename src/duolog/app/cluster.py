@@ -25,6 +25,7 @@ from duolog.observe.metrics import Metrics
 from duolog.peer_api.door import PeerDoor
 from duolog.peer_api.handlers.fetch import FetchHandler
 from duolog.peer_api.handlers.queues import queue_handlers
+from duolog.peer_api.handlers.usage import UsageHandler
 from duolog.ports.peers import PeerHandler
 from duolog.wire.peer.hello import Hello
 from duolog.wire.peer.kinds import PeerKind
@@ -76,6 +77,7 @@ class Clustered:
         self._replicator = Replicator(broker, self.peers, self._world.store)
         self._handlers[PeerKind.FETCH] = FetchHandler(self._replicator.copies)
         self._handlers.update(queue_handlers(queues))
+        self._handlers[PeerKind.USAGE_APPEND] = UsageHandler(broker)
 
     async def join(self, registration: Registration) -> None:
         """Be alive for the others, from now on. Raises NodeIdTaken."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import uvloop
 
 from duolog.adapters.clock import SystemClock
+from duolog.adapters.counter_files import LocalCounterFiles
 from duolog.adapters.disk import LocalDisk
 from duolog.adapters.http import HttpServer, serve_http
 from duolog.adapters.http_client import HttpPoster
@@ -23,6 +24,7 @@ from duolog.adapters.http_pool import HttpLimits
 from duolog.adapters.tcp import TcpListener, listen_tcp
 from duolog.admin_api.cluster import ClusterPages
 from duolog.admin_api.handler import AdminApi
+from duolog.admin_api.usage import UsagePages
 from duolog.app.assembly import DRAIN_SECONDS_MAX, Node, open_node
 from duolog.app.data_directory import DataDirectory, Identity, StartRefused
 from duolog.app.gauges import register_gauges
@@ -31,13 +33,17 @@ from duolog.app.peer_doors import listen_to_peers, peer_network
 from duolog.app.queue_gauges import register_queue_gauges
 from duolog.app.ready_file import ready_file
 from duolog.app.stores import check_directory, open_store, unusable_metadata
+from duolog.app.usage_counters import register_usage_counters
 from duolog.app.world import World
 from duolog.broker.catalog_entries import TOPICS_PREFIX
 from duolog.broker.cluster_id import establish_cluster_id
 from duolog.broker.membership.membership import NodeIdTaken
 from duolog.broker.storage import DataMissing
+from duolog.broker.usage.journal import DIRECTORY
+from duolog.broker.usage.meter import FILE_SUFFIX
 from duolog.config.address import Address
 from duolog.config.settings import Settings
+from duolog.core.usage.slots import CHUNK_BYTES
 from duolog.kafka_api.door import KafkaDoor
 from duolog.model.cluster import Registration
 from duolog.observe.health import Health
@@ -99,6 +105,8 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         addresses = await _open_doors(node, settings, cleanup)
         addresses["admin"] = str(Address(*admin.address))
         admin_api.attach(node.queues)
+        if node.metering is not None:
+            admin_api.attach_usage(UsagePages(identity.node_id, node.metering.told))
         if node.cluster is not None:
             registration = _registration(
                 settings, identity, addresses, node, stopped_cleanly=stopped_cleanly
@@ -169,6 +177,7 @@ async def _open(
             new_id=uuid.uuid4,
             new_token=secrets.token_bytes,
             new_session_id=lambda: random.randint(1, SESSION_ID_MAX),
+            counters=LocalCounterFiles(str(directory.path / DIRECTORY), FILE_SUFFIX, CHUNK_BYTES),
         )
         node = await open_node(
             world, settings, metrics, cluster_id, storage_failed, _partitions_max(), cleanup
@@ -214,6 +223,7 @@ async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -
         addresses["sqs"] = str(Address(*sqs.address))
     register_gauges(node.metrics, node.broker, node.housekeeping, listener)
     register_queue_gauges(node.metrics, node.queues)
+    register_usage_counters(node.metrics, node.broker.meter)
     addresses["kafka"] = str(Address(*listener.address))
     return addresses
 

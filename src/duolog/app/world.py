@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from duolog.ports.clock import Clock
+from duolog.ports.counters import CounterFiles
 from duolog.ports.disk import Disk
 from duolog.ports.http import Poster
 from duolog.ports.metastore import MetaStore
@@ -23,3 +24,5 @@ class World:
     new_token: Callable[[int], bytes]
     """So many bytes that nobody can guess."""
     new_session_id: Callable[[], int]
+    counters: CounterFiles | None = None
+    """Where use is counted; without them nothing is metered."""

@@ -17,6 +17,7 @@ from duolog.broker.partition import Partition
 from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.roles import LeadershipListener, Roles
 from duolog.broker.storage import Storage
+from duolog.broker.usage.meter import NO_METER, NoMeter
 from duolog.config.settings import Settings
 from duolog.model.errors import (
     NotLeader,
@@ -89,6 +90,8 @@ class Broker:
         self.roles = Roles(node_id, lag_ms_max=settings.integer("replica.lag.time.max.ms"))
         self.liveness = Liveness()
         self.groups: GroupCoordinator
+        self.meter: NoMeter = NO_METER
+        """Of the use of its partitions and queues; set before `start`."""
         self.requests: Requests
         """What operators ask of partitions and nodes."""
         self._on_storage_failure = on_storage_failure
@@ -239,6 +242,9 @@ class Broker:
                 continue
             is_sole = len(state.replicas) == 1
             partition = self.storage.open(topic, index, state.leader_epoch, is_sole=is_sole)
+            if not topic.internal:
+                partition.produced = self.meter.partition_tally(topic.name, topic.id.bytes, index)
+                partition.fetched = self.meter.tally("topic", topic.name, "fetch")
             opened.append((partition, entry))
             # Opening takes about a millisecond, and others are being served meanwhile.
             await asyncio.sleep(0)

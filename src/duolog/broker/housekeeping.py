@@ -16,6 +16,7 @@ from duolog.log.rewriting import Rewritten
 from duolog.log.segment import Segment
 from duolog.log.thinning import KeptRanges
 from duolog.model.errors import StorageFailed
+from duolog.model.names import USAGE_TOPIC
 from duolog.observe.logs import get_logger
 
 CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
@@ -111,7 +112,9 @@ class Housekeeping:
         now_ms = broker.clock.now_ms()
         producers_before_ms = now_ms - broker.settings.integer("producer.id.expiration.ms")
         async for partition in self._each_partition(_all):
-            partition.expire_producers(producers_before_ms)
+            if partition.topic.name != USAGE_TOPIC:
+                # A node that was down for long must be recognised when it repeats its lines.
+                partition.expire_producers(producers_before_ms)
             partition.log.roll_if_aged(now_ms)
             for segment in partition.log.to_prove(now_ms):
                 await self._prove_time(partition, segment)

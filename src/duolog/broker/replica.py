@@ -15,6 +15,7 @@ from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
 from duolog.broker.waiting import Reader, Waiter
 from duolog.core.producers import ProducerTable
+from duolog.core.usage.tally import UNMETERED, PartitionTally, Tally
 from duolog.log.log import Log
 from duolog.log.reader import LogSlice
 from duolog.model.errors import OffsetOutOfRange, Refusal, StorageFailed
@@ -69,11 +70,13 @@ class Replica:
         "batches_since_snapshot",
         "bytes_in",
         "bytes_out",
+        "fetched",
         "high_watermark",
         "index",
         "is_incomplete",
         "leader_epoch",
         "log",
+        "produced",
         "topic",
     )
 
@@ -90,6 +93,9 @@ class Replica:
         self.batches_since_snapshot = 0
         self.bytes_in = 0
         self.bytes_out = 0
+        self.produced: PartitionTally = UNMETERED
+        self.fetched: Tally = UNMETERED
+        """What users of the Kafka door use of it."""
         self._flusher = parts.flusher
         self._clock = parts.clock
         self._failure: Refusal | None = None

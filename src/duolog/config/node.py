@@ -73,9 +73,9 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "admin.listen",
             "address",
             Address("127.0.0.1", 9325),
-            "Where health and metrics are served, to everybody who can connect. Queues and their"
-            " messages are shown and replayed there, too, but only to programs on this machine:"
-            " none of it is signed.",
+            "Where health, metrics and usage are served, to everybody who can connect. Queues and"
+            " their messages are shown and replayed there, too, but only to programs on this"
+            " machine: none of it is signed.",
         ),
     ),
     "Cluster": CLUSTER_SETTINGS,
@@ -161,6 +161,20 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             most=15 * 60_000,
         ),
         count("push.requests.max", 256, "Most pushes under way at once, of all queues together."),
+    ),
+    "Metering": (
+        in_seconds(
+            "usage.interval.seconds",
+            5,
+            "How often at most what was used is written to the topic `__usage`, a line for each"
+            " queue or topic and operation; 0 meters nothing.",
+        ),
+        count(
+            "usage.topic.num.partitions",
+            1,
+            "Partitions of the topic `__usage`; a node writes to one of them.",
+            most=1_000,
+        ),
     ),
     "Connections": (
         in_bytes(

@@ -7,8 +7,12 @@ from duolog.model.limits import QUEUE_NAME_CHARS_MAX, TOPIC_NAME_CHARS_MAX
 from duolog.model.queue_errors import InvalidParameterValue
 
 OFFSETS_TOPIC = "__consumer_offsets"
-INTERNAL_TOPICS = frozenset((OFFSETS_TOPIC, "__transaction_state", "__share_group_state"))
-"""As in Kafka. Other names that begin with "__" are the users' own, but for the next."""
+USAGE_TOPIC = "__usage"
+"""What users have used, as lines for billing."""
+INTERNAL_TOPICS = frozenset(
+    (OFFSETS_TOPIC, "__transaction_state", "__share_group_state", USAGE_TOPIC)
+)
+"""As in Kafka, and our own. Other names that begin with "__" are the users', but for the next."""
 
 QUEUE_STATE_PREFIX = "__queue."
 """Before a queue's name, it is the topic of the changes of that queue's delivery state."""

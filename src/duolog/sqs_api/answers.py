@@ -82,8 +82,10 @@ class Answer(Deferred):
         assert self._action is not None
         self.complete(self._protocol.success(self._action, result, self._request_id))
 
-    async def after(self, handle: Waiting, context: Context, asked: Any) -> None:
-        """Answer when the action is through."""
+    async def after(
+        self, handle: Waiting, context: Context, asked: Any, counted: Callable[[object], None]
+    ) -> None:
+        """Answer when the action is through; what it came to is counted first."""
         result: Shape | Refusal | None
         try:
             result = await handle(context, asked)
@@ -93,6 +95,7 @@ class Answer(Deferred):
             # A bug is the event loop's to report, but the client has to hear something too.
             self.complete(self._failure(fault(INTERNAL)))
             raise
+        counted(result)
         self.done(result)
 
     def _failure(self, found: Fault) -> Response:

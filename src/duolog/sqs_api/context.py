@@ -10,6 +10,7 @@ from duolog.broker.queues.routing.routed_queue import RoutedQueue
 from duolog.model.errors import Refusal
 from duolog.sqs_api.arns import Arns
 from duolog.sqs_api.queue_urls import QueueUrls
+from duolog.sqs_api.usage import QueueUsage
 
 T = TypeVar("T")
 
@@ -32,6 +33,7 @@ class Context:
     """Who signed the request; empty when nobody had to, and then it is the account's own."""
     is_plain_ascii: bool
     """Whether all text of the request is ASCII, and certainly without control characters."""
+    usage: QueueUsage
 
     def queue(self, url: str) -> Queue | RoutedQueue:
         """QueueDoesNotExist when there is none."""

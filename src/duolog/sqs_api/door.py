@@ -3,9 +3,11 @@
 import asyncio
 import uuid
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 from duolog.broker.queues.queues import Queues
+from duolog.broker.usage.meter import NO_METER, NoMeter
 from duolog.model.errors import Refusal
 from duolog.observe.metrics import Metrics
 from duolog.ports.clock import Clock
@@ -19,7 +21,9 @@ from duolog.sqs_api.overdue import Overdue
 from duolog.sqs_api.protocols import protocol_of
 from duolog.sqs_api.queue_urls import QueueUrls
 from duolog.sqs_api.request_ids import RequestIds
+from duolog.sqs_api.usage import QueueUsage
 from duolog.wire.sqs.apis import ACTIONS
+from duolog.wire.sqs.messages import Shape
 
 PROTOCOL = "sqs"
 CONTEXTS_MAX = 256
@@ -40,12 +44,14 @@ class SqsDoor:
         region: str,
         credentials: Mapping[str, str],
         first_request_id: uuid.UUID,
+        meter: NoMeter = NO_METER,
     ) -> None:
         """`credentials`: secret keys by access key; without any, only this machine is served."""
         self._queues = queues
         self._account_id = account_id
         self._urls = QueueUrls(account_id)
         self._arns = Arns(region, account_id)
+        self._usage = QueueUsage(self._urls, queues, meter.queue_tally)
         self._authentication = Authentication(credentials, region, clock.now_ms)
         self._now_ns = clock.monotonic_ns
         self._request_ids = RequestIds(first_request_id)
@@ -68,12 +74,14 @@ class SqsDoor:
             return answer
         name = action.name
         answer = Answer(protocol, action, self._stats[name], request_id, started_ns, self._now_ns)
+        asked: Shape | None = None
         try:
             asked = protocol.decode(action, content, request.path)
             context = self._context(request, sender_id, protocol.is_plain_ascii(content))
             call_back = CALLING_BACK.get(name)
             if call_back is None:
-                self._begin(answer.after(WAITING[name], context, asked))
+                counted = partial(self._usage.count_other, name, asked)
+                self._begin(answer.after(WAITING[name], context, asked, counted))
                 self._overdue.watch(answer)
                 return answer
             abandon = call_back(context, asked, answer.done)
@@ -81,6 +89,8 @@ class SqsDoor:
                 answer.on_abandoned = abandon
                 self._overdue.watch(answer)
         except Refusal as refusal:
+            if asked is not None:
+                self._usage.count_refused(name, asked)
             answer.done(refusal)
         return answer
 
@@ -99,6 +109,7 @@ class SqsDoor:
                 host,
                 sender_id,
                 is_plain_ascii,
+                self._usage,
             )
         return context
 

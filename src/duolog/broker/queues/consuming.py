@@ -256,7 +256,10 @@ class Consuming:
         start_offset = partition.data.log.start_offset
         if gone[0] < start_offset:
             # Retention of the topic, or DeleteRecords, was quicker than upkeep.
+            undone = partition.delivery.undone_count
             partition.change(Trimmed(start_offset))
+            expired = undone - partition.delivery.undone_count
+            self._queue.owner.count_messages(self._queue.entry.name, "expire", expired)
         partition.change(Deleted(tuple(each for each in gone if each >= start_offset)))
         return found
 

@@ -34,6 +34,7 @@ class QueueContents(QueueRegistry, ABC):
         purged = sum(level_of(partition, self.clock.now_ms())[:3])
         # Not the log's end: what is not readable yet is acknowledged after this.
         await self._commit(partition, Trimmed(partition.delivery.end_offset))
+        self.count_messages(queue.entry.name, "expire", purged)
         return purged
 
     async def replay(self, name: str, from_ms: int, to_ms: int) -> int:

@@ -12,6 +12,7 @@ from duolog.broker.queues.moving import movable_together, move_messages
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
+from duolog.core.usage.keys import Operation
 from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
 
@@ -25,6 +26,8 @@ class QueueFinder(Protocol):
     def front(self, name: str) -> Queue | RoutedQueue | None: ...
 
     def rearm(self, partition: QueuePartition) -> None: ...
+
+    def count_messages(self, queue: str, operation: Operation, messages: int) -> None: ...
 
 
 class DeadLetters:
@@ -66,4 +69,6 @@ class DeadLetters:
         if isinstance(moved, Refusal):
             log.error("dead letters not moved", queue=queue.entry.name, error=str(moved))
             partition.burial_ms = queue.state.clock.now_ms() + RETRY_MS
+        else:
+            self._queues.count_messages(queue.entry.name, "dead_letter", len(moved))
         self._queues.rearm(partition)

@@ -9,6 +9,7 @@ from duolog.broker.queues.receipts import Receipts
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.turn import Turn
 from duolog.config.queue import QueueConfig
+from duolog.core.usage.keys import Operation
 from duolog.model.errors import Refusal, StorageFailed
 from duolog.model.queue_errors import QueueDoesNotExist
 
@@ -22,6 +23,10 @@ class QueueOwner(Protocol):
 
     def rearm(self, partition: QueuePartition) -> None:
         """The partition's next deadline may be earlier than it was."""
+        ...
+
+    def count_messages(self, queue: str, operation: Operation, messages: int) -> None:
+        """The broker itself has done this to so many messages of the queue."""
         ...
 
 

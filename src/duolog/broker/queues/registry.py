@@ -31,6 +31,7 @@ from duolog.broker.queues.timekeeper import Timekeeper
 from duolog.broker.queues.turn import Turn
 from duolog.broker.queues.upkeep import UPKEEP_MS, Upkeep
 from duolog.core.queues.deduplication import DEDUPLICATION_MS
+from duolog.core.usage.keys import Operation
 from duolog.log.thinning import KeptRanges
 from duolog.model.errors import Refusal
 from duolog.model.names import queue_state_topic
@@ -364,10 +365,17 @@ class QueueRegistry(LocalDuties, ABC):
             if self._upkeep.is_due(partition, now_ms):
                 self.open_journals(queue.state, lambda failure: None)
             return
+        undone = partition.delivery.undone_count
         try:
             self._upkeep.run(queue, partition, self._beside(queue, partition), now_ms)
         except Refusal as refusal:
             log.error("upkeep of a queue failed", queue=queue.entry.name, error=str(refusal))
+        expired = undone - partition.delivery.undone_count
+        self.count_messages(queue.entry.name, "expire", expired)
+
+    def count_messages(self, queue: str, operation: Operation, messages: int) -> None:
+        if messages:
+            self.broker.meter.tally("queue", queue, operation).add_messages(messages)
 
 
 def _kept_ms(queue: Queue) -> int:

@@ -111,7 +111,11 @@ class Delivery(Transitions):
 
     @property
     def is_empty(self) -> bool:
-        return not (self.ready_count or self.in_flight_count or self._delayed.count)
+        return not self.undone_count
+
+    @property
+    def undone_count(self) -> int:
+        return self.ready_count + self.in_flight_count + self._delayed.count
 
     @property
     def has_groups(self) -> bool:

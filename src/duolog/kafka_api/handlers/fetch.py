@@ -162,7 +162,7 @@ class FetchAnswer:
         total = 0
         failed = is_urgent = False
         served: list[Key] = []
-        read: list[tuple[Partition, int]] = []
+        read: list[tuple[Partition, int, int]] = []
         routes = self._handler.routes
         session = self._session
         for key, wanted in self._wanted.items():
@@ -188,7 +188,7 @@ class FetchAnswer:
                         left -= length
                         total += length
                         served.append(key)
-                        read.append((partition, length))
+                        read.append((partition, piece.next_offset - wanted.fetch_offset, length))
                 watermark = partition.high_watermark
                 start_offset = partition.log.start_offset
                 result: Fetched[Chunk] = (
@@ -215,6 +215,8 @@ class FetchAnswer:
                 result = (index, 0, NO_OFFSET, NO_OFFSET, NO_OFFSET, nearer.node, None, 0)
             except Refusal as refusal:
                 failed = is_urgent = True
+                if partition is not None:
+                    partition.fetched.fail()
                 code = code_of(refusal)
                 result = (index, code, NO_OFFSET, NO_OFFSET, NO_OFFSET, NO_REPLICA, None, 0)
             found.setdefault(topic, []).append(result)
@@ -227,8 +229,9 @@ class FetchAnswer:
             moved = current_leaders(self._handler.broker, codes)
         if session is not None:
             self._note_told(session, found, served)
-        for partition, length in read:
+        for partition, messages, length in read:
             partition.bytes_out += length
+            partition.fetched.count(messages, length)
         session_id = NO_SESSION if session is None else session.id
         self._encode(list(found.items()), 0, session_id, moved)
         return True

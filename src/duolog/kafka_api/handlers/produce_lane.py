@@ -119,6 +119,7 @@ class LaneAnswer:
         connection = self._lane.connection
         if failure is not None:
             self._failure = failure
+            self._lane.partition.produced.fail(requests=1 if self.base_offset == NO_OFFSET else 0)
             connection.drop_lanes()
         self.ready = True
         if not connection.is_serving:

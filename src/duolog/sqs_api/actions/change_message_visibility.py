@@ -10,7 +10,14 @@ def handle(context: Context, request: ChangeMessageVisibilityRequest, done: Done
     queue = context.queue(request.queue_url)
     check_visibility(request.visibility_timeout)
 
+    tally = context.usage[request.queue_url].other
+
     def changed(results: list[Refusal | None] | Refusal) -> None:
-        done(results if isinstance(results, Refusal) else results[0])
+        result = results if isinstance(results, Refusal) else results[0]
+        if result is None:
+            tally.count(0, 0)
+        else:
+            tally.fail()
+        done(result)
 
     queue.change_visibility(((request.receipt_handle, request.visibility_timeout * 1000),), changed)

@@ -4,6 +4,7 @@ from duolog.model.errors import Refusal
 from duolog.model.queue_errors import MissingParameter
 from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.faults import error_entry
+from duolog.sqs_api.usage import count_entries
 from duolog.sqs_api.validation.batches import check_entries
 from duolog.sqs_api.validation.bounds import check_visibility
 from duolog.wire.sqs.messages import (
@@ -22,6 +23,7 @@ def handle(
 ) -> None:
     queue = context.queue(request.queue_url)
     check_entries(request.entries)
+    tally = context.usage[request.queue_url].other
     accepted: list[str] = []
     changes: list[tuple[str, int]] = []
     failed: list[BatchResultErrorEntry] = []
@@ -34,6 +36,7 @@ def handle(
 
     def changed(results: list[Refusal | None] | Refusal) -> None:
         if isinstance(results, Refusal):
+            tally.fail()
             done(results)
             return
         successful = []
@@ -42,6 +45,7 @@ def handle(
                 successful.append(ChangeMessageVisibilityBatchResultEntry(entry_id))
             else:
                 failed.append(error_entry(entry_id, refusal))
+        count_entries(tally, 0, 0, len(failed))
         done(ChangeMessageVisibilityBatchResult(successful, failed))
 
     if changes:

@@ -6,7 +6,15 @@ from duolog.wire.sqs.messages import DeleteMessageRequest
 
 
 def handle(context: Context, request: DeleteMessageRequest, done: Done[None]) -> None:
-    def deleted(results: list[Refusal | None] | Refusal) -> None:
-        done(results if isinstance(results, Refusal) else results[0])
+    queue = context.queue(request.queue_url)
+    tally = context.usage[request.queue_url].deleted
 
-    context.queue(request.queue_url).delete((request.receipt_handle,), deleted)
+    def deleted(results: list[Refusal | None] | Refusal) -> None:
+        result = results if isinstance(results, Refusal) else results[0]
+        if result is None:
+            tally.count(1, 0)
+        else:
+            tally.fail()
+        done(result)
+
+    queue.delete((request.receipt_handle,), deleted)

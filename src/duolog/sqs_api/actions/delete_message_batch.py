@@ -3,6 +3,7 @@
 from duolog.model.errors import Refusal
 from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.faults import error_entry
+from duolog.sqs_api.usage import count_entries
 from duolog.sqs_api.validation.batches import check_entries
 from duolog.wire.sqs.messages import (
     DeleteMessageBatchRequest,
@@ -15,11 +16,13 @@ def handle(
     context: Context, request: DeleteMessageBatchRequest, done: Done[DeleteMessageBatchResult]
 ) -> None:
     queue = context.queue(request.queue_url)
+    tally = context.usage[request.queue_url].deleted
     entries = request.entries
     check_entries(entries)
 
     def deleted(results: list[Refusal | None] | Refusal) -> None:
         if isinstance(results, Refusal):
+            tally.fail()
             done(results)
             return
         successful, failed = [], []
@@ -28,6 +31,7 @@ def handle(
                 successful.append(DeleteMessageBatchResultEntry(entry.id))
             else:
                 failed.append(error_entry(entry.id, refusal))
+        count_entries(tally, len(successful), 0, len(failed))
         done(DeleteMessageBatchResult(successful, failed))
 
     queue.delete([entry.receipt_handle for entry in entries], deleted)

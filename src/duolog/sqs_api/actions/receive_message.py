@@ -4,6 +4,7 @@ from duolog.broker.queues.receiving import Received
 from duolog.model.errors import Refusal
 from duolog.sqs_api.context import Abandon, Context, Done
 from duolog.sqs_api.received import Wanted
+from duolog.sqs_api.usage import body_size
 from duolog.sqs_api.validation.bounds import check_receive_count, check_visibility, check_wait
 from duolog.sqs_api.validation.identifiers import check_attempt_id
 from duolog.sqs_api.validation.queue_kinds import not_for_this_queue
@@ -15,6 +16,7 @@ def handle(
 ) -> Abandon:
     queue = context.queue(request.queue_url)
     config = queue.config
+    tally = context.usage[request.queue_url].received
     count = request.max_number_of_messages
     if count is None:
         count = 1
@@ -39,8 +41,10 @@ def handle(
 
     def received(results: list[Received] | Refusal) -> None:
         if isinstance(results, Refusal):
+            tally.fail()
             done(results)
         else:
+            tally.count(len(results), sum(body_size(each.message.body) for each in results))
             done(ReceiveMessageResult(wanted.messages(results, context) or None))
 
     return queue.receive(

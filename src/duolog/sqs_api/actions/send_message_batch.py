@@ -5,10 +5,12 @@ from functools import partial
 
 from duolog.broker.queues.sending import Sent
 from duolog.core.queues.message import Outgoing
+from duolog.core.usage.tally import Tally
 from duolog.model.errors import Refusal
 from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.faults import error_entry
 from duolog.sqs_api.sent import digests_of
+from duolog.sqs_api.usage import body_size, count_entries
 from duolog.sqs_api.validation.batches import check_batch_size, check_entries
 from duolog.sqs_api.validation.outgoing import (
     check_ordering,
@@ -31,12 +33,13 @@ def handle(
 ) -> None:
     queue = context.queue(request.queue_url)
     config = queue.config
+    tally = context.usage[request.queue_url].sent
     entries = request.entries
     check_entries(entries)
     bodies = plain_bodies(entries, config, context)
     if bodies is not None:
         check_batch_size(sum(map(len, bodies)))
-        queue.send_plain(bodies, partial(_sent_plain, entries, bodies, done))
+        queue.send_plain(bodies, partial(_sent_plain, entries, bodies, tally, done))
         return
     sizes = list(map(message_size, entries))
     check_batch_size(sum(sizes))
@@ -53,13 +56,16 @@ def handle(
 
     def sent(results: list[Sent | Refusal] | Refusal) -> None:
         if isinstance(results, Refusal):
+            tally.fail()
             done(results)
             return
         successful = []
+        size = 0
         for entry, message, result in zip(accepted, messages, results, strict=True):
             if isinstance(result, Refusal):
                 failed.append(error_entry(entry.id, result))
             else:
+                size += body_size(message.body)
                 successful.append(
                     SendMessageBatchResultEntry(
                         entry.id,
@@ -68,6 +74,7 @@ def handle(
                         result.sequence_number,
                     )
                 )
+        count_entries(tally, len(successful), size, len(failed))
         done(SendMessageBatchResult(successful, failed))
 
     if messages:
@@ -79,10 +86,12 @@ def handle(
 def _sent_plain(
     entries: Sequence[SendMessageBatchRequestEntry],
     bodies: Sequence[bytes],
+    tally: Tally,
     done: Done[SendMessageBatchResult],
     results: list[Sent | Refusal] | Refusal,
 ) -> None:
     if isinstance(results, Refusal):
+        tally.fail()
         done(results)
         return
     successful = [
@@ -91,10 +100,17 @@ def _sent_plain(
         if not isinstance(result, Refusal)
     ]
     failed = []
+    size = sum(map(len, bodies))
     if len(successful) < len(entries):
         failed = [
             error_entry(entry.id, result)
             for entry, result in zip(entries, results, strict=True)
             if isinstance(result, Refusal)
         ]
+        size = sum(
+            len(body)
+            for body, result in zip(bodies, results, strict=True)
+            if not isinstance(result, Refusal)
+        )
+    count_entries(tally, len(successful), size, len(failed))
     done(SendMessageBatchResult(successful, failed))

@@ -12,6 +12,8 @@ class PeerKind(IntEnum):
     """A follower asks the leader for records."""
     PING = 3
     """Is anybody there? Answered by the session itself."""
+    USAGE_APPEND = 4
+    """Usage lines for a partition that the other node leads."""
 
     QUEUE_SEND = 16
     """From here on: a front end asks for what the other node leads of a queue."""

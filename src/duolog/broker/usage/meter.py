@@ -1,0 +1,178 @@
+"""Counts what this node's users use, interval by interval.
+
+It owns the file that is counted into and the empty one that comes next; what is closed is told
+of (broker/usage/journal.py), and becomes usage lines.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from duolog.core.usage.keys import Counts, Kind, Operation, UsageKey
+from duolog.core.usage.periods import due_ms, end_ms, hour_end_ms, next_start_ms
+from duolog.core.usage.queue_tally import QueueTally
+from duolog.core.usage.slots import PartitionName, Place, Slots
+from duolog.core.usage.tally import SCRATCH, UNMETERED, PartitionTally, Tally
+from duolog.core.usage.totals import Totals
+from duolog.observe.logs import get_logger
+from duolog.ports.clock import Clock
+from duolog.ports.counters import CounterFile, CounterFiles
+from duolog.ports.disk import Disk
+
+FILE_SUFFIX = ".counters"
+_PAUSE_SECONDS_MIN = 0.001
+
+log = get_logger("usage")
+
+
+def file_name(sequence: int) -> str:
+    return f"{sequence:020}{FILE_SUFFIX}"
+
+
+def sequence_of(name: str) -> int:
+    return int(name.removesuffix(FILE_SUFFIX))
+
+
+class NoMeter:
+    """Where nothing is metered."""
+
+    def tally(self, kind: Kind, resource: str, operation: Operation) -> Tally:
+        return UNMETERED
+
+    def partition_tally(self, topic: str, topic_id: bytes, index: int) -> PartitionTally:
+        return UNMETERED
+
+    def queue_tally(self, queue: str) -> QueueTally:
+        return QueueTally(UNMETERED, UNMETERED, UNMETERED, UNMETERED)
+
+    def totals(self) -> Totals:
+        return Totals()
+
+
+class Meter(NoMeter):
+    def __init__(
+        self,
+        tenant: str,
+        files: CounterFiles,
+        disk: Disk,
+        clock: Clock,
+        *,
+        interval_ms: int,
+        sequence: int,
+        may_cut: Callable[[], bool],
+        on_closed: Callable[[int, CounterFile], None],
+    ) -> None:
+        """`may_cut`: whether another file may be begun before the hour is over.
+
+        Raises OSError when there is no room to count.
+        """
+        self._tenant = tenant
+        self._files = files
+        self._disk = disk
+        self._clock = clock
+        self._interval_ms = interval_ms
+        self._may_cut = may_cut
+        self._on_closed = on_closed
+        self._attached: list[Tally] = []
+        self._before = Totals()
+        """Of the intervals that are closed since the start."""
+        self._file = files.create(file_name(sequence))
+        self._slots = self._begin(sequence, self._file, clock.now_ms())
+        self._spare: CounterFile | None = None
+        self.before_cut: Callable[[int], None] = lambda until_ms: None
+        """Adds what is to be counted up to that moment."""
+
+    def tally(self, kind: Kind, resource: str, operation: Operation) -> Tally:
+        return Tally(self, self._key(kind, resource, operation))
+
+    def partition_tally(self, topic: str, topic_id: bytes, index: int) -> PartitionTally:
+        return PartitionTally(self, self._key("topic", topic, "produce"), topic_id, index)
+
+    def queue_tally(self, queue: str) -> QueueTally:
+        return QueueTally(
+            self.tally("queue", queue, "send"),
+            self.tally("queue", queue, "receive"),
+            self.tally("queue", queue, "delete"),
+            self.tally("queue", queue, "other"),
+        )
+
+    def _key(self, kind: str, resource: str, operation: str) -> UsageKey:
+        return UsageKey(self._tenant, kind, resource, operation)
+
+    def attach(self, tally: Tally) -> Place:
+        self._attached.append(tally)
+        return self._slots.key(tally.key)
+
+    def attach_mark(self, tally: PartitionTally, end_offset: int) -> Place:
+        name = PartitionName(tally.topic_id, tally.index)
+        return self._slots.mark(name, end_offset) or SCRATCH
+
+    def totals(self) -> Totals:
+        """Since the start."""
+        totals = self._before.copy()
+        totals.add(self._slots.counts())
+        return totals
+
+    def pending(self) -> Iterator[tuple[UsageKey, Counts]]:
+        """What is counted and not closed yet."""
+        return self._slots.counts()
+
+    @property
+    def stored_ms(self) -> int:
+        return self._slots.stored_ms
+
+    @stored_ms.setter
+    def stored_ms(self, stored_ms: int) -> None:
+        self._slots.stored_ms = stored_ms
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            if self._spare is None:
+                await self._make_spare()
+            due = due_ms(self._slots.from_ms, self._interval_ms)
+            pause = min((due - self._clock.now_ms()) / 1000, self._interval_ms / 1000)
+            await asyncio.sleep(max(pause, _PAUSE_SECONDS_MIN))
+            now_ms = self._clock.now_ms()
+            if now_ms >= due or now_ms < self._slots.from_ms:
+                self.cut(now_ms)
+
+    async def finish(self) -> None:
+        """Close what is counted: nothing is counted any more."""
+        if self._spare is None:
+            await self._make_spare()
+        self.cut(self._clock.now_ms(), is_last=True)
+
+    async def _make_spare(self) -> None:
+        """Ahead of its use, so that nobody waits for the disk when an interval is over."""
+        name = file_name(self._slots.sequence + 1)
+        try:
+            self._spare = await self._disk.offload(lambda: self._files.create(name))
+        except OSError as error:
+            log.warning("the interval goes on: no other can begin", error=str(error))
+
+    def cut(self, now_ms: int, *, is_last: bool = False) -> None:
+        """End the interval, if anything was counted in it, and begin the next."""
+        slots = self._slots
+        to_ms = end_ms(slots.from_ms, now_ms)
+        self.before_cut(to_ms)
+        begins_ms = next_start_ms(to_ms, now_ms)
+        is_hour = begins_ms >= hour_end_ms(slots.from_ms)
+        if slots.is_empty:
+            slots.from_ms = begins_ms
+        elif self._spare is not None and (is_hour or is_last or self._may_cut()):
+            self._before.add(slots.counts())
+            slots.close(to_ms)
+            for tally in self._attached:
+                tally.detach()
+            self._attached.clear()
+            closed, self._file, self._spare = self._file, self._spare, None
+            self._slots = self._begin(slots.sequence + 1, self._file, begins_ms)
+            self._slots.stored_ms = slots.stored_ms
+            self._on_closed(slots.sequence, closed)
+
+    @staticmethod
+    def _begin(sequence: int, file: CounterFile, from_ms: int) -> Slots:
+        return Slots(sequence, from_ms, file.first, file.more)
+
+
+NO_METER = NoMeter()

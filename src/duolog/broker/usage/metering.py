@@ -1,0 +1,105 @@
+"""The parts of a node's metering, from its start to its end."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from duolog.broker.broker import Broker
+from duolog.broker.usage.journal import UsageJournal, open_journal
+from duolog.broker.usage.meter import Meter
+from duolog.broker.usage.sender import UsageSender
+from duolog.broker.usage.stored import StoredUsage
+from duolog.broker.usage.topic import UsageTopic
+from duolog.broker.usage.uncounted import count_uncounted
+from duolog.core.usage.totals import Totals
+from duolog.ports.counters import CounterFile, CounterFiles
+from duolog.ports.peers import Peers
+
+STOP_SECONDS_MAX = 2.0
+
+
+class UsageTold(NamedTuple):
+    """What a node says about its own metering."""
+
+    journal: str
+    sent_sequence: int
+    totals: Totals
+    """Of all lines up to that sequence."""
+
+
+class Metering:
+    """Opened before the broker's partitions, which are counted from their first request on."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        files: CounterFiles,
+        *,
+        tenant: str,
+        interval_ms: int,
+        new_journal: str,
+    ) -> None:
+        """Raises OSError."""
+        self._broker = broker
+        self._interval_ms = interval_ms
+        self._journal: UsageJournal = open_journal(files, broker.disk, new_journal)
+        self._sender: UsageSender | None = None
+        self._stored: StoredUsage | None = None
+        self.tasks: list[asyncio.Task[Any]] = []
+        self.meter = Meter(
+            tenant,
+            files,
+            broker.disk,
+            broker.clock,
+            interval_ms=interval_ms,
+            sequence=self._journal.next_sequence,
+            may_cut=lambda: self._journal.may_cut,
+            on_closed=self._closed,
+        )
+        broker.meter = self.meter
+
+    def _closed(self, sequence: int, file: CounterFile) -> None:
+        self._journal.closed(sequence, file)
+        if self._sender is not None:
+            self._sender.wake()
+
+    def start(self, topic: UsageTopic, is_queue: Callable[[str], bool], *, is_alone: bool) -> None:
+        """All partitions and queues are open; nobody was served yet."""
+        broker, journal = self._broker, self._journal
+        count_uncounted(broker, journal.marks, is_queue)
+        # Of a node alone, nobody else has counted what was stored while it was down.
+        now_ms = broker.clock.now_ms()
+        since_ms = min(journal.stored_ms or now_ms, now_ms) if is_alone else now_ms
+        self._stored = StoredUsage(broker, self.meter, is_queue, since_ms)
+        self._sender = UsageSender(
+            journal,
+            topic,
+            broker.producer_ids,
+            node_id=broker.node_id,
+            interval_ms=self._interval_ms,
+        )
+        self.tasks = [
+            asyncio.ensure_future(self.meter.run()),
+            asyncio.ensure_future(self._stored.run()),
+            asyncio.ensure_future(self._sender.run()),
+        ]
+
+    async def stop(self) -> None:
+        """Doors have stopped already: close what is counted and send what can be sent soon."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        if self._stored is None or self._sender is None or self._broker.has_failed:
+            return
+        self._stored.count(self._broker.clock.now_ms())
+        await self.meter.finish()
+        await self._sender.finish(STOP_SECONDS_MAX)
+
+    def told(self) -> UsageTold:
+        journal = self._journal
+        return UsageTold(journal.remembered.journal, journal.sent_sequence, journal.totals)
+
+
+def usage_topic(broker: Broker, peers: Peers | None) -> UsageTopic:
+    partitions = broker.settings.integer("usage.topic.num.partitions")
+    return UsageTopic(broker, peers, partitions)

@@ -1,0 +1,111 @@
+"""Sends closed intervals to the topic of usage lines: in order, one at a time, each once.
+
+It is an idempotent producer whose id and sequences are in the journal. What is sent again, after
+a failure or by the next process, is recognised by the partition's leader.
+"""
+
+import asyncio
+
+from duolog.broker.producer_ids import ProducerIds
+from duolog.broker.usage.journal import NO_PARTITION, NO_PRODUCER, UsageJournal
+from duolog.broker.usage.topic import UsageTopic
+from duolog.core.usage.lines import batch_of, lines_of
+from duolog.core.usage.slots import Interval
+from duolog.model.errors import InvalidProducerEpoch, OutOfOrderSequence, Refusal
+from duolog.observe.logs import get_logger
+from duolog.ports.metastore import StoreUnavailable
+from duolog.ports.peers import PeerUnreachable
+
+RETRY_SECONDS = 1.0
+ATTEMPT_SECONDS_MAX = 60.0
+
+_ENVIRONMENT = (Refusal, PeerUnreachable, StoreUnavailable, OSError, TimeoutError)
+"""What passes: lines wait for it, and nobody else does."""
+
+log = get_logger("usage")
+
+
+class UsageSender:
+    def __init__(
+        self,
+        journal: UsageJournal,
+        topic: UsageTopic,
+        producer_ids: ProducerIds,
+        *,
+        node_id: int,
+        interval_ms: int,
+    ) -> None:
+        self._journal = journal
+        self._topic = topic
+        self._producer_ids = producer_ids
+        self._node_id = node_id
+        self._interval_ms = interval_ms
+        self._more = asyncio.Event()
+        self._failing: str | None = None
+        """Why the last attempt failed; told once."""
+
+    def wake(self) -> None:
+        """There is more to send."""
+        self._more.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            while self._journal.waiting:
+                if not await self.send_next():
+                    await asyncio.sleep(RETRY_SECONDS)
+            self._more.clear()
+            await self._more.wait()
+
+    async def finish(self, seconds_max: float) -> None:
+        """Send what waits, if it can be done soon. The next process sends the rest."""
+        try:
+            async with asyncio.timeout(seconds_max):
+                while self._journal.waiting and await self.send_next():
+                    pass
+        except TimeoutError:
+            log.warning("usage lines wait for the next start", waiting=len(self._journal.waiting))
+
+    async def send_next(self) -> bool:
+        """Whether the first of those that wait is in the log, and noted to be."""
+        sequence = self._journal.waiting[0]
+        try:
+            async with asyncio.timeout(ATTEMPT_SECONDS_MAX):
+                interval = await self._journal.read(sequence, self._interval_ms)
+                await self._send(interval)
+                await self._journal.sent(interval)
+        except _ENVIRONMENT as error:
+            reason = str(error) or type(error).__name__
+            if reason != self._failing:
+                log.warning("usage lines have to wait", sequence=sequence, reason=reason)
+            self._failing = reason
+            return False
+        self._failing = None
+        return True
+
+    async def _send(self, interval: Interval) -> None:
+        if not interval.counts:
+            return
+        await self._introduce()
+        remembered = self._journal.remembered
+        lines = lines_of(interval, node=self._node_id, journal=remembered.journal)
+        batch = batch_of(
+            lines,
+            producer_id=remembered.producer_id,
+            base_sequence=remembered.next_producer_sequence,
+        )
+        try:
+            await self._topic.append(remembered.partition, batch)
+        except (OutOfOrderSequence, InvalidProducerEpoch) as refusal:
+            # The partition lacks what it had acknowledged, or is another one. Readers see the
+            # gap; what follows must reach them all the same.
+            log.error("the log of usage lines has lost some", error=str(refusal))
+            await self._journal.choose(remembered.partition, await self._producer_ids.next_id())
+            raise
+
+    async def _introduce(self) -> None:
+        """See to it that the topic and a producer id are there."""
+        remembered = self._journal.remembered
+        own = await self._topic.partition_of(self._node_id)
+        if remembered.partition == NO_PARTITION or remembered.producer_id == NO_PRODUCER:
+            await self._journal.choose(own, await self._producer_ids.next_id())

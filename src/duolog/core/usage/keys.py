@@ -1,0 +1,64 @@
+"""What usage is counted by: who pays, what was used, and how."""
+
+from typing import Literal, NamedTuple
+
+Kind = Literal["queue", "topic"]
+
+Operation = Literal[
+    "produce",
+    "fetch",
+    "send",
+    "receive",
+    "delete",
+    "other",
+    "store",
+    "dead_letter",
+    "expire",
+]
+"""At the Kafka door, at the SQS door, and by the broker itself. `other` is every action on a
+queue that moves no message."""
+
+OTHER = "*other*"
+"""In place of a name where there are more names than are counted apart. No queue, topic or
+account can have it."""
+
+_SEPARATOR = "\0"
+_PARTS = 4
+
+
+class UsageKey(NamedTuple):
+    tenant: str
+    kind: str
+    resource: str
+    operation: str
+
+    def encode(self) -> bytes:
+        return _SEPARATOR.join(self).encode()
+
+    @property
+    def folded(self) -> "UsageKey":
+        """That of all resources together which are not counted apart."""
+        return self._replace(resource=OTHER)
+
+
+def decode_key(data: bytes) -> UsageKey | None:
+    """None for bytes that are no key: a power cut can leave any."""
+    try:
+        parts = data.decode().split(_SEPARATOR)
+    except UnicodeDecodeError:
+        return None
+    return UsageKey(*parts) if len(parts) == _PARTS else None
+
+
+class Counts(NamedTuple):
+    requests: int = 0
+    messages: int = 0
+    bytes: int = 0
+    byte_seconds: int = 0
+    errors: int = 0
+
+    def plus(self, other: "Counts") -> "Counts":
+        return Counts(*map(sum, zip(self, other, strict=True)))
+
+
+NOTHING = Counts()
