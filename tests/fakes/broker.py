@@ -26,6 +26,7 @@ async def start_broker(
     on_storage_failure: Callable[[OSError], None] = lambda error: None,
     clock: SetClock | None = None,
     settings: Settings | None = None,
+    prepare: Callable[[Broker], object] = lambda broker: None,
     **more: Any,
 ) -> Broker:
     clock = clock or SetClock()
@@ -44,6 +45,7 @@ async def start_broker(
     groups = GroupSettings()
     broker.groups = GroupCoordinator(clock, TopicOffsetStore(broker, groups), groups)
     broker.leadership.append(broker.groups)
+    prepare(broker)
     await broker.start()
     await broker.groups.start(broker.catalog.topics)
     return broker

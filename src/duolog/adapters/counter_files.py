@@ -66,6 +66,9 @@ class LocalCounterFiles:
         with open(self._path(name), "rb") as file:
             return file.read()
 
+    def rename(self, name: str, target: str) -> None:
+        os.replace(self._path(name), self._path(target))
+
     def remove(self, name: str) -> None:
         with suppress(FileNotFoundError):
             os.unlink(self._path(name))

@@ -144,7 +144,7 @@ def open_journal(files: CounterFiles, disk: Disk, new_journal: str) -> UsageJour
     body = read_checked(disk, JOURNAL_FILE)
     if body is None:
         remembered = Remembered(journal=new_journal)
-        _renumber(files, disk)
+        _renumber(files)
         write_checked(disk, JOURNAL_FILE, msgspec.json.encode(remembered))
     else:
         remembered = msgspec.json.decode(body, type=Remembered)
@@ -153,8 +153,8 @@ def open_journal(files: CounterFiles, disk: Disk, new_journal: str) -> UsageJour
     return journal
 
 
-def _renumber(files: CounterFiles, disk: Disk) -> None:
+def _renumber(files: CounterFiles) -> None:
     """Intervals of a journal that is lost are the first ones of its successor."""
     for number, name in enumerate(files.names()):
         log.error("usage without its journal becomes another's", file=name)
-        disk.rename(f"{DIRECTORY}/{name}", f"{DIRECTORY}/{file_name(number)}")
+        files.rename(name, file_name(number))
