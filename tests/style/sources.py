@@ -5,13 +5,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "duolog"
 SPARK_PACKAGE = ROOT / "src" / "pyspark_duolog"
+PIPELINES_PACKAGE = ROOT / "src" / "duolog_pipelines"
 
 _TEXT_SUFFIXES = (".py", ".md", ".toml", ".txt", ".c", ".h", ".cfg", ".yml", ".yaml", ".sh")
 _GENERATED = {"__pycache__", "results", "build"}
 
 
 def package_modules() -> list[Path]:
-    return sorted([*PACKAGE.rglob("*.py"), *SPARK_PACKAGE.rglob("*.py")])
+    packages = (PACKAGE, SPARK_PACKAGE, PIPELINES_PACKAGE)
+    return sorted(module for package in packages for module in package.rglob("*.py"))
 
 
 def text_files() -> list[Path]:

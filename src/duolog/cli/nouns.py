@@ -1,25 +1,41 @@
 """Commands that are loaded when they are asked for: help must not wait for all of them."""
 
 from importlib import import_module
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
+
+class Loaded(NamedTuple):
+    """Where a noun's commands are, once somebody looks for one."""
+
+    help: str
+    module: str
+
+
 NOUNS = {
-    "topic": "Topics and the records in them.",
-    "group": "Consumer groups and how far they came.",
-    "queue": "Queues and the messages in them.",
-    "cluster": "Several nodes as one, on this machine or on many.",
+    "topic": Loaded("Topics and the records in them.", "duolog.cli.topics.commands"),
+    "group": Loaded("Consumer groups and how far they came.", "duolog.cli.groups.commands"),
+    "queue": Loaded("Queues and the messages in them.", "duolog.cli.queues.commands"),
+    "cluster": Loaded(
+        "Several nodes as one, on this machine or on many.", "duolog.cli.clusters.commands"
+    ),
 }
-"""The package of each is its plural."""
+BESIDE = {
+    "pipeline": Loaded("Usage, bills and more, computed by Spark.", "duolog_pipelines.commands"),
+    "demo": Loaded("Examples that run by themselves.", "duolog_pipelines.demo"),
+}
+"""Of packages beside this one, which knows only their names: they may be left out."""
 
 
 class Noun(TyperGroup):
     """Knows its commands only once somebody looks for one."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name=name, help=NOUNS[name], no_args_is_help=True, rich_markup_mode=None)
+    def __init__(self, name: str, loaded: Loaded) -> None:
+        super().__init__(name=name, help=loaded.help, no_args_is_help=True, rich_markup_mode=None)
+        self._module = loaded.module
 
     def list_commands(self, ctx: Any) -> list[str]:
         return self._loaded().list_commands(ctx)
@@ -28,7 +44,7 @@ class Noun(TyperGroup):
         return self._loaded().get_command(ctx, cmd_name)
 
     def _loaded(self) -> TyperGroup:
-        loaded = typer.main.get_command(import_module(f"duolog.cli.{self.name}s.commands").app)
+        loaded = typer.main.get_command(import_module(self._module).app)
         assert isinstance(loaded, TyperGroup)
         return loaded
 
@@ -36,5 +52,13 @@ class Noun(TyperGroup):
 class WithNouns(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        for name in NOUNS:
-            self.commands[name] = Noun(name)
+        there = {name: loaded for name, loaded in BESIDE.items() if _is_there(loaded.module)}
+        for name, loaded in (NOUNS | there).items():
+            self.commands[name] = Noun(name, loaded)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,150 @@
+"""The command lines of `duolog pipeline`. What a command needs is imported when it runs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from duolog.cli.given import (
+    AdminOption,
+    ConfigOption,
+    KafkaOption,
+    door_address,
+    load_settings,
+    parse_pairs,
+)
+from duolog.cli.output import Format, FormatOption
+
+if TYPE_CHECKING:
+    from duolog_pipelines.lake import Lake
+    from duolog_pipelines.running import Place
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Results are in DIR/pipelines; also DUOLOG_DATA_DIR or --config.",
+    ),
+]
+MasterOption = Annotated[
+    str, typer.Option(metavar="URL", help="The Spark to run on; by default one of its own.")
+]
+MemoryOption = Annotated[
+    str, typer.Option("--driver-memory", metavar="SIZE", help="Of the Spark of its own.")
+]
+GivenOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-O",
+        "--option",
+        metavar="NAME=VALUE",
+        help="As `ls -o json` lists them; may be repeated.",
+    ),
+]
+NamesArgument = Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)]
+
+_MASTER = "local[*]"
+_MEMORY = "2g"
+
+
+@app.command("ls")
+def list_(output: FormatOption = Format.table) -> None:
+    """List the pipelines there are."""
+    from duolog_pipelines import actions
+
+    actions.list_all(output)
+
+
+@app.command()
+def run(
+    names: NamesArgument,
+    once: Annotated[bool, typer.Option("--once", help="Take what is there now, and end.")] = False,
+    every: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0.1, help="From the start of a round to the next."),
+    ] = 60.0,
+    given: GivenOption = None,
+    master: MasterOption = _MASTER,
+    driver_memory: MemoryOption = _MEMORY,
+    data: DataOption = None,
+    kafka: KafkaOption = None,
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Run pipelines, round after round until interrupted, or once."""
+    from duolog_pipelines import actions
+
+    with actions.reporting():
+        actions.run(
+            names,
+            parse_pairs(given, "--option"),
+            _place(data, kafka, admin, config),
+            actions.Engine(master, driver_memory),
+            output,
+            every_seconds=None if once else every,
+        )
+
+
+@app.command()
+def backfill(
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)],
+    first: Annotated[
+        str,
+        typer.Option("--from", metavar="TIME", help="start, @-1h or @2026-01-01T00:00:00Z."),
+    ] = "start",
+    end: Annotated[
+        str, typer.Option("--to", metavar="TIME", help="end, or a time; excluded.")
+    ] = "end",
+    given: GivenOption = None,
+    master: MasterOption = _MASTER,
+    driver_memory: MemoryOption = _MEMORY,
+    data: DataOption = None,
+    kafka: KafkaOption = None,
+    admin: AdminOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Compute the results of a stretch of time again, from what is stored."""
+    from duolog_pipelines import actions
+
+    with actions.reporting():
+        actions.backfill(
+            name,
+            (first, end),
+            parse_pairs(given, "--option"),
+            _place(data, kafka, admin, config),
+            actions.Engine(master, driver_memory),
+            output,
+        )
+
+
+@app.command()
+def status(
+    data: DataOption = None, config: ConfigOption = None, output: FormatOption = Format.table
+) -> None:
+    """Tell how the last run of each pipeline went; ends with 10 when one failed."""
+    from duolog_pipelines import actions
+
+    with actions.reporting():
+        actions.status(_lake(data, config), output)
+
+
+def _lake(data: Path | None, config: Path | None) -> "Lake":
+    from duolog_pipelines.lake import Lake
+
+    settings = load_settings({"data.dir": None if data is None else str(data)}, None, config)
+    return Lake.within(Path(settings.text("data.dir")))
+
+
+def _place(data: Path | None, kafka: str | None, admin: str | None, config: Path | None) -> "Place":
+    from duolog_pipelines.running import Place
+
+    return Place(
+        str(door_address("kafka", kafka, config)),
+        str(door_address("admin", admin, config)),
+        _lake(data, config),
+    )

@@ -1,0 +1,23 @@
+"""The pipelines there are. Each is the object PIPELINE of a module that is loaded when needed."""
+
+from importlib import import_module
+from typing import cast
+
+from duolog_pipelines.errors import Missing
+from duolog_pipelines.pipeline import Pipeline
+
+MODULES: dict[str, str] = {}
+"""By name, in the order in which a run of all of them would make sense."""
+
+
+def pipeline(name: str) -> Pipeline:
+    """Missing when there is none of that name."""
+    if name not in MODULES:
+        raise Missing(
+            f"There is no pipeline '{name}'. Run `duolog pipeline ls` to see which there are."
+        )
+    return cast(Pipeline, import_module(MODULES[name]).PIPELINE)
+
+
+def all_pipelines() -> list[Pipeline]:
+    return [pipeline(name) for name in MODULES]

@@ -1,0 +1,118 @@
+"""The Spark session that pipelines run in: embedded by default, or on a cluster."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duolog_pipelines.errors import PipelineError
+from duolog_pipelines.lake import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL_MASTER = "local[*]"
+DRIVER_MEMORY = "2g"
+_LOCAL_SHUFFLE_PARTITIONS = 2
+_JAVA = "Java 17 or newer, such as Debian's package openjdk-17-jre-headless"
+# A pipeline is short, or waits most of the time: a quick start is worth more than the last
+# tenth of throughput, and threads for collecting garbage only compete with the tasks.
+_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+
+@contextmanager
+def spark_session(
+    name: str, master: str, lake: Lake, driver_memory: str = DRIVER_MEMORY
+) -> "Iterator[SparkSession]":
+    """PipelineError, which says what to install, where something is missing."""
+    _check_installed()
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    lake.spark.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder.master(master).appName(f"duolog-{name}")
+    for key, value in _settings(master, lake.spark, driver_memory).items():
+        builder = builder.config(key, value)
+    log = lake.spark / "log"
+    try:
+        with _output_to(log):
+            session = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise PipelineError(
+            f"Spark could not be started: {_first_line(str(error))} It needs {_JAVA}; {log} says"
+            " more."
+        ) from None
+    session.sparkContext.setLogLevel("WARN")
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _settings(master: str, directory: Path, driver_memory: str) -> dict[str, str]:
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": driver_memory,
+        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+        "spark.python.daemon.module": "pyspark_duolog.daemon",
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.python.filterPushdown.enabled": "true",
+    }
+    if master.startswith("local"):
+        settings |= {
+            "spark.local.dir": str(directory / "scratch"),
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.sql.shuffle.partitions": str(_LOCAL_SHUFFLE_PARTITIONS),
+        }
+    return settings
+
+
+def _check_installed() -> None:
+    try:
+        import deltalake
+        import pyspark
+
+        assert deltalake, pyspark
+    except ImportError as error:
+        raise PipelineError(
+            f"Pipelines need the package {error.name}. Run pip install 'duolog[spark]'."
+        ) from None
+    home = os.environ.get("JAVA_HOME")
+    if not shutil.which("java") and not (home and shutil.which("java", path=f"{home}/bin")):
+        raise PipelineError(f"Spark needs Java, and there is none. Install {_JAVA}.")
+
+
+@contextmanager
+def _output_to(file: Path) -> Iterator[None]:
+    """Processes that are started meanwhile, and theirs, write to the file all their lives.
+
+    That is the JVM with its warnings, which are for none of those who see only this command.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [(os.dup(number), number) for number in (1, 2)]
+    target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    try:
+        for _, number in kept:
+            os.dup2(target, number)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for copy, number in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(target)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

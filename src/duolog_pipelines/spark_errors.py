@@ -1,0 +1,25 @@
+"""What Spark's errors, which are pages long, mean to a person."""
+
+import re
+
+from pyspark.errors import PySparkException
+
+from duolog_pipelines.errors import PipelineError, Unreachable
+
+_OURS = re.compile(r"(?:duolog_pipelines|pyspark_duolog)\.errors\.(\w+): ([^\n]+)")
+"""A Python error of ours, in the text that the JVM made of it."""
+_AWAY = "BrokerAway"
+
+
+def explained(error: PySparkException) -> PipelineError:
+    """By the innermost error of ours, if there is one, else by Spark's first line."""
+    found = _OURS.findall(str(error))
+    if not found:
+        first, _, _ = str(error).strip().partition("\n")
+        return PipelineError(f"Spark failed: {first}")
+    kind, message = found[-1]
+    text = f"{message[:1].upper()}{message[1:]}"
+    text = text if text.endswith((".", "!", "?")) else f"{text}."
+    if kind == _AWAY:
+        return Unreachable(f"{text} Check that a node serves there.")
+    return PipelineError(text)
