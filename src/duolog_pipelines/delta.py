@@ -40,6 +40,8 @@ class Statistics(NamedTuple):
     path: str
     """Within the table."""
     rows: int
+    partition: Mapping[str, str | None]
+    """The value of each column that the table is partitioned by."""
     lowest: Mapping[str, Any]
     highest: Mapping[str, Any]
 
@@ -156,14 +158,16 @@ class SparkTable:
         if not self.exists:
             return []
         told = self.opened(version).get_add_actions(flatten=True).to_struct_array().to_pylist()
+        paths = [unquote(each["path"]) for each in told]
         return [
             Statistics(
-                unquote(each["path"]),
+                path,
                 each["num_records"],
+                _partition_values(path),
                 {name: each.get(f"min.{name}") for name in self._ranged},
                 {name: each.get(f"max.{name}") for name in self._ranged},
             )
-            for each in told
+            for path, each in zip(paths, told, strict=True)
         ]
 
     def _added(self, file: Path) -> AddAction:

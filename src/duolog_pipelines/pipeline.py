@@ -67,8 +67,8 @@ class Stage:
     progress: Progress
     now_ms: int
     """When the round began. A pipeline is told the time, and reads no clock."""
-    run_first: Callable[[str], Outcome]
-    """Runs a round of another pipeline that this one builds on, with its default options."""
+    run_first: Callable[[str, Mapping[str, str]], Outcome]
+    """Runs a round of another pipeline that this one builds on, with options as texts."""
 
 
 class Pipeline(Protocol):

@@ -6,7 +6,9 @@ from typing import cast
 from duolog_pipelines.errors import Missing
 from duolog_pipelines.pipeline import Pipeline
 
-MODULES: dict[str, str] = {}
+MODULES = {
+    "usage": "duolog_pipelines.usage.pipeline",
+}
 """By name, in the order in which a run of all of them would make sense."""
 
 

@@ -64,7 +64,7 @@ class Runner:
                 options=options,
                 progress=shown,
                 now_ms=started_ms,
-                run_first=lambda name: self.run(registered(name), {}).outcome,
+                run_first=lambda name, its: self.run(registered(name), its).outcome,
             )
             try:
                 outcome = _performed(pipeline, stage, span)

@@ -1,0 +1,159 @@
+"""Which sequences of which journals were taken, and which are missing. Pure.
+
+A journal is that of one node's data directory. Its sequences begin at 0 and have no gaps; each
+has a number of lines. Adding what is there already changes nothing.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+GAPS_NAMED_MAX = 20
+"""An error names so many, and counts the others."""
+
+
+class JournalName(NamedTuple):
+    node: int
+    journal: str
+
+    def __str__(self) -> str:
+        return f"journal {self.journal} of node {self.node}"
+
+
+class Run(NamedTuple):
+    """Sequences without a gap between them; both ends are part of it."""
+
+    first: int
+    last: int
+
+
+class Part(msgspec.Struct):
+    """A sequence of which lines are missing."""
+
+    lines: int
+    there: set[int]
+
+
+@dataclass
+class Journal:
+    runs: list[Run] = field(default_factory=list)
+    """Of whole sequences; in order, apart from each other."""
+    parts: dict[int, Part] = field(default_factory=dict)
+    """By sequence."""
+
+    @property
+    def end(self) -> int:
+        """All sequences below it are whole."""
+        return self.runs[0].last + 1 if self.runs and self.runs[0].first == 0 else 0
+
+    def add_run(self, run: Run) -> None:
+        joined, kept = run, []
+        for each in self.runs:
+            if each.last + 1 < joined.first or joined.last + 1 < each.first:
+                kept.append(each)
+            else:
+                joined = Run(min(each.first, joined.first), max(each.last, joined.last))
+        kept.append(joined)
+        self.runs = sorted(kept)
+        self.parts = {
+            sequence: part
+            for sequence, part in self.parts.items()
+            if not joined.first <= sequence <= joined.last
+        }
+
+    def add_part(self, sequence: int, lines: int, there: Iterable[int]) -> None:
+        if self.has(sequence):
+            return
+        part = self.parts.setdefault(sequence, Part(lines, set()))
+        part.there |= set(there)
+        if len(part.there) >= part.lines:
+            self.add_run(Run(sequence, sequence))
+
+    def has(self, sequence: int) -> bool:
+        """Whether it is whole."""
+        index = bisect_right(self.runs, sequence, key=lambda run: run.first) - 1
+        return index >= 0 and sequence <= self.runs[index].last
+
+    def taken_of(self, run: Run) -> list[Run]:
+        """The stretches of a run that were taken before, whole or in part."""
+        taken = [
+            Run(max(each.first, run.first), min(each.last, run.last))
+            for each in self.runs
+            if each.first <= run.last and run.first <= each.last
+        ]
+        taken += [Run(each, each) for each in self.parts if run.first <= each <= run.last]
+        return sorted(taken)
+
+    def gaps(self) -> list[str]:
+        """What is missing up to the last sequence that is there, in words."""
+        ends = sorted([*self.runs, *(Run(each, each) for each in self.parts)])
+        named, expected = [], 0
+        for each in ends:
+            if each.first > expected:
+                named.append((expected, _words(Run(expected, each.first - 1))))
+            expected = each.last + 1
+        for sequence, part in self.parts.items():
+            missing = sorted(set(range(part.lines)) - part.there)
+            shown = ", ".join(map(str, missing[:GAPS_NAMED_MAX]))
+            named.append((sequence, f"lines {shown} of the {part.lines} of sequence {sequence}"))
+        return [words for _, words in sorted(named)]
+
+
+class _StoredJournal(msgspec.Struct):
+    node: int
+    journal: str
+    runs: list[Run]
+    parts: dict[int, Part]
+
+
+class Journals:
+    """All of them. What was taken is told before it is added, so that nothing is taken twice."""
+
+    def __init__(self, known: Mapping[JournalName, Journal] | None = None) -> None:
+        self._known = dict(known or {})
+
+    def __getitem__(self, name: JournalName) -> Journal:
+        return self._known.setdefault(name, Journal())
+
+    def items(self) -> list[tuple[JournalName, Journal]]:
+        return sorted(self._known.items())
+
+    def end_of(self, name: JournalName) -> int:
+        """All sequences below it are there."""
+        found = self._known.get(name)
+        return 0 if found is None else found.end
+
+    def gaps(self) -> list[str]:
+        return [f"{name} lacks {gap}" for name, journal in self.items() for gap in journal.gaps()]
+
+    def to_json(self) -> bytes:
+        stored = [
+            _StoredJournal(name.node, name.journal, journal.runs, journal.parts)
+            for name, journal in self.items()
+        ]
+        return msgspec.json.encode(stored)
+
+    @classmethod
+    def from_json(cls, text: bytes) -> "Journals":
+        stored = msgspec.json.decode(text, type=list[_StoredJournal])
+        return cls(
+            {
+                JournalName(each.node, each.journal): Journal(each.runs, each.parts)
+                for each in stored
+            }
+        )
+
+
+def gaps_sentence(gaps: list[str]) -> str:
+    shown = "; ".join(gaps[:GAPS_NAMED_MAX])
+    more = len(gaps) - GAPS_NAMED_MAX
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def _words(run: Run) -> str:
+    if run.first == run.last:
+        return f"sequence {run.first}"
+    return f"sequences {run.first} to {run.last}"

@@ -1,0 +1,168 @@
+"""From lines in the log to usage by hour and by day, each line once."""
+
+import shutil
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.harness.node import Node
+from tests.harness.usage_lines import HOUR_MS, JOURNAL, START_MS, Line, sequence_of, write_lines
+
+from duolog_pipelines.errors import PipelineError
+from duolog_pipelines.lake import Lake
+from duolog_pipelines.pipeline import Outcome, Span
+from duolog_pipelines.registry import pipeline
+from duolog_pipelines.running import Place, Runner
+from duolog_pipelines.state import States
+
+DAY = datetime.fromtimestamp(START_MS / 1000, UTC).date()
+
+
+class Usage:
+    """The pipeline with a topic and a lake of its own."""
+
+    def __init__(self, spark: SparkSession, node: Node, topic: str, lake: Lake) -> None:
+        self.node = node
+        self.topic = topic
+        self.lake = lake
+        self.runner = Runner(spark, Place(node.kafka, node.admin, lake))
+
+    def write(self, *lines: Line | bytes, partition: int = 0) -> None:
+        write_lines(self.node.kafka, self.topic, lines, partition)
+
+    def run(self, span: Span | None = None, **options: Any) -> Outcome:
+        given = {"topic": self.topic, **{name: str(value) for name, value in options.items()}}
+        return self.runner.run(pipeline("usage"), given, span).outcome
+
+    def messages(self, table: str = "usage_daily") -> dict[tuple[str, str], int]:
+        """By resource and operation."""
+        sums: dict[tuple[str, str], int] = {}
+        for row in self.lake.rows(table):
+            key = row["resource"], row["operation"]
+            sums[key] = sums.get(key, 0) + row["messages"]
+        return sums
+
+    def names(self) -> list[tuple[int, int]]:
+        rows = self.lake.rows("usage_lines", ["sequence", "line"])
+        return sorted((row["sequence"], row["line"]) for row in rows)
+
+
+@pytest.fixture
+def usage(spark: SparkSession, node: Node, new_topic: Callable[..., str], tmp_path: Path) -> Usage:
+    return Usage(spark, node, new_topic(), Lake.within(tmp_path))
+
+
+SEND = {"operation": "send", "messages": 10, "requests": 1, "bytes": 100}
+RECEIVE = {"operation": "receive", "messages": 7, "requests": 2, "bytes": 70}
+
+
+def test_usage_is_summed_by_hour_and_by_day_as_it_comes(usage: Usage) -> None:
+    huge = 9_000_000_000_000_000_000
+    usage.write(
+        *sequence_of(0, SEND, RECEIVE),
+        *sequence_of(1, SEND, from_ms=START_MS + HOUR_MS - 5_000),
+        *sequence_of(2, {"operation": "store", "byte_seconds": huge}, from_ms=START_MS + HOUR_MS),
+        *sequence_of(3, {"operation": "store", "byte_seconds": huge}, from_ms=START_MS + HOUR_MS),
+    )
+    outcome = usage.run()
+    assert outcome.rows == 5
+    assert outcome.offsets == {usage.topic: {0: 5, 1: 0}}
+    assert outcome.facts == {"repeated": 0, "rejected": 0, "hours": 2, "gaps": 0}
+    assert usage.messages() == {
+        ("orders", "send"): 20,
+        ("orders", "receive"): 7,
+        ("orders", "store"): 0,
+    }
+    stored = [row for row in usage.lake.rows("usage_hourly") if row["operation"] == "store"]
+    assert stored == [
+        {
+            "tenant": "000000000000",
+            "kind": "queue",
+            "resource": "orders",
+            "operation": "store",
+            "hour": datetime.fromtimestamp(START_MS / 1000 + 3600, UTC),
+            "requests": 0,
+            "messages": 0,
+            "bytes": 0,
+            "byte_seconds": Decimal(2 * huge),
+            "errors": 0,
+            "lines": 2,
+            "date": DAY,
+        }
+    ]
+    usage.write(*sequence_of(4, SEND, from_ms=START_MS + 10_000))
+    assert usage.run().facts["hours"] == 1
+    assert usage.messages()["orders", "send"] == 30
+    assert usage.messages("usage_hourly") == usage.messages()
+    assert usage.run().rows == 0
+    assert States(usage.lake.states).of("usage").rows == 6
+
+
+def test_a_line_counts_once_wherever_and_however_often_it_was_written(usage: Usage) -> None:
+    first, second, third = (sequence_of(number, SEND, RECEIVE) for number in range(3))
+    usage.write(*first, *second[:1], *first)
+    usage.write(*second[:1], partition=1)
+    outcome = usage.run(gaps="report")
+    assert (outcome.rows, outcome.facts["repeated"], outcome.facts["gaps"]) == (3, 3, 1)
+    usage.write(*second, *third, *first, partition=1)
+    outcome = usage.run()
+    assert (outcome.rows, outcome.facts["repeated"]) == (3, 3)
+    assert usage.names() == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]
+    assert usage.messages() == {("orders", "send"): 30, ("orders", "receive"): 21}
+
+
+def test_missing_sequences_are_an_error_that_names_them(usage: Usage) -> None:
+    usage.write(*sequence_of(1, SEND), *sequence_of(5, SEND, RECEIVE)[:1])
+    said = (
+        f"journal {JOURNAL} of node 1 lacks sequence 0; journal {JOURNAL} of node 1 lacks"
+        f" sequences 2 to 4; journal {JOURNAL} of node 1 lacks lines 1 of the 2 of sequence 5"
+    )
+    with pytest.raises(PipelineError, match=said):
+        usage.run()
+    assert usage.messages() == {("orders", "send"): 20}
+    assert said in (States(usage.lake.states).of("usage").error or "")
+    usage.write(
+        *(line for number in (0, 2, 3, 4, 5) for line in sequence_of(number, SEND, RECEIVE))
+    )
+    assert usage.run().facts["gaps"] == 0
+    assert States(usage.lake.states).of("usage").error is None
+
+
+def test_lines_of_other_versions_are_read_and_what_is_no_line_is_kept_apart(usage: Usage) -> None:
+    newer = sequence_of(0, SEND, version=2, currency="EUR", nested={"a": [1]})
+    bare = sequence_of(1, RECEIVE)
+    for name in ("requests", "bytes", "byte_seconds", "errors", "version"):
+        del bare[0][name]
+    broken = sequence_of(2, {**SEND, "messages": "forty"})
+    usage.write(*newer, *bare, *broken, b"no line at all", b"{}", *sequence_of(3, SEND))
+    with pytest.raises(PipelineError, match="lacks sequence 2"):
+        usage.run()
+    assert usage.messages() == {("orders", "send"): 20, ("orders", "receive"): 7}
+    kept = sorted((row["offset"], row["value"]) for row in usage.lake.rows("usage_rejected"))
+    assert [offset for offset, _ in kept] == [2, 3, 4]
+    assert kept[1][1] == b"no line at all"
+
+
+def test_a_lost_checkpoint_and_lost_journals_make_nothing_count_twice(usage: Usage) -> None:
+    usage.write(*sequence_of(0, SEND, RECEIVE), *sequence_of(1, SEND))
+    usage.run()
+    shutil.rmtree(usage.lake.checkpoint("usage"))
+    usage.lake.checkpoint("usage.journals.json").unlink()
+    usage.write(*sequence_of(2, SEND))
+    outcome = usage.run()
+    assert (outcome.rows, outcome.facts["repeated"]) == (1, 3)
+    assert usage.messages() == {("orders", "send"): 30, ("orders", "receive"): 7}
+
+
+def test_a_backfill_sums_a_stretch_of_time_again(usage: Usage) -> None:
+    usage.write(*sequence_of(0, SEND), *sequence_of(1, SEND, from_ms=START_MS + HOUR_MS))
+    usage.run()
+    outcome = usage.run(span=Span(START_MS + 1, START_MS + HOUR_MS))
+    assert outcome.facts == {"hours": 1}
+    assert usage.messages() == usage.messages("usage_hourly") == {("orders", "send"): 20}
+    assert [row["date"] for row in usage.lake.rows("usage_daily")] == [DAY]
+    assert isinstance(DAY, date)
