@@ -9,9 +9,9 @@ from tests.harness.node import Node
 from tests.harness.sqs_line import SqsLine
 from tests.harness.stored import batch_positions, flip_bit
 
-from duolog.broker.queues.journal_records import decode_head
 from duolog.records.header import HEADER_BYTES
 from duolog.records.iterator import iter_batches, iter_records
+from duolog.records.journal_head import decode_head
 
 MESSAGES = 20
 QUEUE = "orders"

@@ -213,7 +213,8 @@ _OUR_OWN = (
     _seconds(
         "duolog:RetainDeleted",
         "retain_deleted_seconds",
-        "How long deleted messages are kept, so that they can be replayed.",
+        "How long deleted messages are kept, so that they can be replayed, and with them what"
+        " became of each, so that an audit sees it.",
         most=RETENTION_SECONDS_MAX,
     ),
     _attribute(

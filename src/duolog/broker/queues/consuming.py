@@ -10,9 +10,9 @@ from duolog.broker.queues.handing_out import received, within_bytes
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receiving import Receive, Received, ReceivesTogether
-from duolog.core.queues.changes import Deleted, Trimmed, VisibilityChanged
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import OverLimit
+from duolog.records.changes import Cause, Deleted, Trimmed, VisibilityChanged
 from duolog.records.record import Record
 
 PARKED_MAX = 100_000
@@ -257,10 +257,12 @@ class Consuming:
         if gone[0] < start_offset:
             # Retention of the topic, or DeleteRecords, was quicker than upkeep.
             undone = partition.delivery.undone_count
-            partition.change(Trimmed(start_offset))
+            partition.change(Trimmed(start_offset, Cause.REMOVED))
             expired = undone - partition.delivery.undone_count
             self._queue.owner.count_messages(self._queue.entry.name, "expire", expired)
-        partition.change(Deleted(tuple(each for each in gone if each >= start_offset)))
+        unreadable = tuple(each for each in gone if each >= start_offset)
+        if unreadable:
+            partition.change(Deleted(unreadable, Cause.UNREADABLE))
         return found
 
     def _find_again(self, receive: Receive, now_ms: int) -> dict[QueuePartition, tuple[int, ...]]:

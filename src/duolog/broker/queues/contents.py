@@ -20,7 +20,7 @@ from duolog.broker.queues.replaying import replays
 from duolog.broker.queues.routing.links import QueueLink
 from duolog.broker.queues.routing.requests import Level
 from duolog.broker.queues.routing.served_queue import ServedQueue, level_of, total_of
-from duolog.core.queues.changes import Change, Trimmed
+from duolog.records.changes import Cause, Change, Trimmed
 
 
 class QueueContents(QueueRegistry, ABC):
@@ -33,7 +33,7 @@ class QueueContents(QueueRegistry, ABC):
         await self.journaled(queue)
         purged = sum(level_of(partition, self.clock.now_ms())[:3])
         # Not the log's end: what is not readable yet is acknowledged after this.
-        await self._commit(partition, Trimmed(partition.delivery.end_offset))
+        await self._commit(partition, Trimmed(partition.delivery.end_offset, Cause.PURGED))
         self.count_messages(queue.entry.name, "expire", purged)
         return purged
 

@@ -11,20 +11,20 @@ from typing import NamedTuple
 from duolog.broker.damage import past_damage
 from duolog.broker.partition import Partition
 from duolog.broker.queues.doubts import OnDamage, pass_over
-from duolog.broker.queues.journal_records import (
+from duolog.broker.queues.steady_clock import SteadyClock
+from duolog.broker.queues.turn import Turn
+from duolog.model.errors import CorruptBatch, Refusal, StorageFailed
+from duolog.observe.logs import get_logger
+from duolog.records.builder import build_batch
+from duolog.records.changes import Change, encode_change
+from duolog.records.header import read_header
+from duolog.records.iterator import iter_records
+from duolog.records.journal_head import (
     NO_OFFSET,
     JournalHead,
     decode_head,
     encode_head,
 )
-from duolog.broker.queues.steady_clock import SteadyClock
-from duolog.broker.queues.turn import Turn
-from duolog.core.queues.changes import Change, encode_change
-from duolog.model.errors import CorruptBatch, Refusal, StorageFailed
-from duolog.observe.logs import get_logger
-from duolog.records.builder import build_batch
-from duolog.records.header import read_header
-from duolog.records.iterator import iter_records
 from duolog.records.record import Record
 
 events = get_logger("queues")

@@ -19,7 +19,6 @@ from duolog.broker.queues.moving import movable_together, move_messages
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
-from duolog.core.queues.changes import VisibilityChanged
 from duolog.core.queues.message import source_of
 from duolog.model.errors import Refusal, RequestTimedOut
 from duolog.model.queue_errors import (
@@ -28,6 +27,7 @@ from duolog.model.queue_errors import (
     UnsupportedOperation,
 )
 from duolog.ports.metastore import MetaStore
+from duolog.records.changes import VisibilityChanged
 
 __all__ = ["MoveTask", "MoveTasks"]
 

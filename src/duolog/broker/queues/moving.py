@@ -6,10 +6,10 @@ from duolog.broker.queues.commits import when_committed
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
-from duolog.core.queues.changes import Deleted
 from duolog.core.queues.message import moved_record
 from duolog.model.errors import Refusal
 from duolog.records.builder import encoded_size
+from duolog.records.changes import Cause, Deleted
 from duolog.records.record import Record
 
 MOVED_BYTES_MAX = 16 << 20
@@ -34,18 +34,31 @@ def move_messages(
 
     journal = partition.journal
     assert journal is not None
+    cause = Cause.MOVED if source is None else Cause.DEAD_LETTER
     moving: list[int] = []
+    missing: list[int] = []
 
     def held_back(failure: Refusal | None) -> None:
         if failure is None and partition.is_gone:
             failure = not_led()
         if failure is None:
-            moving.extend(offset for offset in offsets if _is_held_back(partition, offset))
             try:
-                records = _moved_records(partition, moving, source, queue.state.clock.now_ms())
+                found = [
+                    (offset, partition.reader.take(offset))
+                    for offset in offsets
+                    if _is_held_back(partition, offset)
+                ]
             except Refusal as refusal:
                 failure = refusal
         if failure is None:
+            moving.extend(offset for offset, record in found if record is not None)
+            missing.extend(offset for offset, record in found if record is None)
+            now_ms = queue.state.clock.now_ms()
+            records = [
+                _moved(partition, offset, record, source, now_ms)
+                for offset, record in found
+                if record is not None
+            ]
             target.accept(records, accepted)
         else:
             done(failure)
@@ -54,7 +67,9 @@ def move_messages(
         if failure is None and partition.is_gone:
             failure = not_led()
         if failure is None:
-            end_offset = partition.change(Deleted(tuple(moving)))
+            end_offset = partition.change(Deleted(tuple(moving), cause))
+            if missing:
+                end_offset = partition.change(Deleted(tuple(missing), Cause.UNREADABLE))
             when_committed(
                 journal.partition,
                 end_offset,
@@ -85,18 +100,12 @@ def _is_held_back(partition: QueuePartition, offset: int) -> bool:
     return held is not None and (held.is_dead or held.is_in_flight)
 
 
-def _moved_records(
-    partition: QueuePartition, offsets: Sequence[int], source: str | None, now_ms: int
-) -> list[Record]:
-    records = []
-    for offset in offsets:
-        record = partition.reader.take(offset)
-        held = partition.delivery.held(offset)
-        if record is not None and held is not None:
-            origin = partition.ids.of(offset)
-            # The time tells apart what was replayed, and dies again in the same place.
-            move = f"{origin}@{held.first_received_ms}"
-            records.append(
-                moved_record(record, source=source, origin=origin, move=move, now_ms=now_ms)
-            )
-    return records
+def _moved(
+    partition: QueuePartition, offset: int, record: Record, source: str | None, now_ms: int
+) -> Record:
+    held = partition.delivery.held(offset)
+    assert held is not None, "it is held back from consumers"
+    origin = partition.ids.of(offset)
+    # The time tells apart what was replayed, and dies again in the same place.
+    move = f"{origin}@{held.first_received_ms}"
+    return moved_record(record, source=source, origin=origin, move=move, now_ms=now_ms)

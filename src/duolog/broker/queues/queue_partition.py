@@ -16,13 +16,13 @@ from duolog.broker.queues.identities import MessageIds
 from duolog.broker.queues.journal import Journal
 from duolog.broker.queues.message_reader import MessageReader
 from duolog.broker.queues.steady_clock import SteadyClock
-from duolog.core.queues.changes import Change, Deleted, Delivered, VisibilityChanged
 from duolog.core.queues.deduplication import Deduplication
 from duolog.core.queues.delivery import Delivery
 from duolog.core.queues.message import delay_of, group_of
 from duolog.core.queues.message_batches import build_messages, cut_into_batches
 from duolog.model.errors import CorruptBatch, NotLeader, Refusal
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
+from duolog.records.changes import Cause, Change, Deleted, Delivered, VisibilityChanged
 from duolog.records.header import read_header
 from duolog.records.iterator import iter_records
 from duolog.records.record import Record
@@ -261,7 +261,7 @@ class QueuePartition:
     ) -> int:
         """Hand the messages out. `once`: for good, whatever becomes of the consumer."""
         if once:
-            return self.change(Deleted(tuple(offsets)))
+            return self.change(Deleted(tuple(offsets), Cause.HANDED_OUT))
         return self.change(Delivered(tuple(offsets), now_ms, deadline_ms, attempt))
 
     def release(self, deliveries: Sequence[tuple[int, int]], now_ms: int) -> None:

@@ -14,11 +14,9 @@ import asyncio
 from duolog.broker.flusher import Flusher
 from duolog.broker.partition import Partition
 from duolog.broker.queues.journal import Journal, JournalEntry
-from duolog.broker.queues.journal_records import NO_OFFSET, JournalHead
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.snapshots import SnapshotWriting, snapshots
 from duolog.config.queue import QueueConfig
-from duolog.core.queues.changes import Change, Trimmed, decode_changes
 from duolog.core.queues.clipping import clip
 from duolog.core.queues.deduplication import (
     DEDUPLICATION_MS,
@@ -30,6 +28,8 @@ from duolog.core.queues.message import deduplication_id_of, group_of, moved_key
 from duolog.core.queues.rules import DeliveryRules
 from duolog.model.errors import StorageFailed
 from duolog.observe.logs import get_logger
+from duolog.records.changes import Change, Trimmed, decode_changes
+from duolog.records.journal_head import NO_OFFSET, JournalHead
 from duolog.records.record import Record
 
 IN_FLIGHT_MAX = 120_000

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.core.queues.changes import Replayed
 from duolog.core.queues.message import group_of
+from duolog.records.changes import Replayed
 from duolog.records.record import Record
 
 MESSAGES_MAX = 10_000

@@ -7,10 +7,10 @@ from duolog.broker.queues.commits import Commits
 from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.queue_state import QueueState
 from duolog.broker.queues.receipts import Receipt, receipt_invalid
-from duolog.core.queues.changes import Deleted, VisibilityChanged
 from duolog.core.queues.held import Held
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import InvalidParameterValue, MessageNotInflight
+from duolog.records.changes import Deleted, VisibilityChanged
 
 VISIBILITY_MS_MAX = 43_200_000
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from duolog.broker.queues.journal import Journal
-from duolog.broker.queues.journal_records import NO_OFFSET, JournalHead
 from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
+from duolog.records.journal_head import NO_OFFSET, JournalHead
 
 PIECE_BYTES = 1 << 20
 """Of a snapshot that is written at once; between the pieces of a larger one others are served."""

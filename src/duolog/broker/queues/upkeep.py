@@ -12,15 +12,17 @@ from duolog.broker.queues.journal import Journal
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.snapshots import SnapshotWriting
-from duolog.core.queues.changes import Trimmed
 from duolog.core.queues.deduplication import DEDUPLICATION_MS
 from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
+from duolog.records.changes import Cause, Trimmed
 
 UPKEEP_MS = 5_000
 SNAPSHOT_AFTER_BYTES = 4 << 20
 """Of the journal, at least; more where snapshots are larger, so that they stay cheap."""
 SNAPSHOT_AFTER_MESSAGES = 50_000
+TIMES_NOTED = 64
+"""Of a retention: how finely it is known what was when."""
 RECLAIM_BYTES_MIN = 4 << 20
 """Below this it is not worth beginning another segment."""
 
@@ -48,6 +50,8 @@ class Upkeep:
         """Of the last snapshot."""
         self._lows: dict[QueuePartition, list[tuple[int, int]]] = {}
         """When which offset was the lowest undone one, where deleted messages are retained."""
+        self._needed: dict[QueuePartition, list[tuple[int, int]]] = {}
+        """When which offset of the journal was the first that recovery needs, likewise."""
         self._freed: dict[QueuePartition, _Freed] = {}
         """What can go once it is certain that it is done."""
 
@@ -91,7 +95,7 @@ class Upkeep:
         """
         self._expire(partition, now_ms)
         if self.wants_snapshot(partition):
-            self.snapshot(partition)
+            self.snapshot(partition, now_ms, queue.config.retain_deleted_seconds * 1000)
         if queue.config.source_topic is None and beside is not None:
             self._reclaim(queue, partition, beside, now_ms)
         partition.delivery.forget_sent_before(partition.data.log.start_offset)
@@ -102,6 +106,7 @@ class Upkeep:
         self._writing.pop(partition, None)
         self._sizes.pop(partition, None)
         self._lows.pop(partition, None)
+        self._needed.pop(partition, None)
         self._freed.pop(partition, None)
 
     def recalled(self) -> None:
@@ -110,11 +115,15 @@ class Upkeep:
 
     def _expire(self, partition: QueuePartition, now_ms: int) -> None:
         delivery = partition.delivery
-        before = max(delivery.expired_before(now_ms), partition.data.log.start_offset)
-        if delivery.low_offset() < before:
-            partition.change(Trimmed(before))
+        low_offset = delivery.low_offset()
+        start_offset = partition.data.log.start_offset
+        if low_offset < start_offset:
+            partition.change(Trimmed(start_offset, Cause.REMOVED))
+        expired_offset = delivery.expired_before(now_ms)
+        if max(low_offset, start_offset) < expired_offset:
+            partition.change(Trimmed(expired_offset, Cause.EXPIRED))
 
-    def snapshot(self, partition: QueuePartition) -> None:
+    def snapshot(self, partition: QueuePartition, now_ms: int, retain_ms: int) -> None:
         """Begin one, or rely on the one that was begun before."""
         journal = partition.journal
         assert journal is not None
@@ -124,12 +133,19 @@ class Upkeep:
         elif writing.is_reliable:
             del self._writing[partition]
             # Two are kept, and the older one must be of use when the newer is damaged.
-            _advance_start(journal.partition, writing.rely())
+            needed = writing.rely()
+            if retain_ms:
+                # Whoever may look at deleted messages may ask what became of them.
+                start = journal.partition.log.start_offset
+                times = self._needed.setdefault(partition, [])
+                needed = _before(times, needed, start, now_ms, retain_ms)
+            _advance_start(journal.partition, needed)
 
     def save(self, partition: QueuePartition) -> None:
         """A snapshot of what is known now, instead of the one that was begun before."""
+        assert partition.journal is not None
         self._writing.pop(partition, None)
-        self.snapshot(partition)
+        self._begin(partition, partition.journal)
 
     def _begin(self, partition: QueuePartition, journal: Journal) -> None:
         # What is decided but not written is not in the records before the snapshot.
@@ -176,7 +192,9 @@ class Upkeep:
             # A deleted message must still be recognised when it is sent again.
             low = min(low, partition.delivery.offset_at(now_ms - DEDUPLICATION_MS))
         if retain_ms:
-            low = min(low, self._low_before(partition, low, now_ms, retain_ms))
+            start = partition.data.log.start_offset
+            times = self._lows.setdefault(partition, [])
+            low = min(low, _before(times, low, start, now_ms, retain_ms))
         freed = self._freed.pop(partition, None)
         if freed is not None and not freed.is_certain:
             self._freed[partition] = freed
@@ -189,19 +207,21 @@ class Upkeep:
         else:
             self._freed[partition] = freed
 
-    def _low_before(self, partition: QueuePartition, low: int, now_ms: int, retain_ms: int) -> int:
-        """The lowest undone offset as it was that long ago."""
-        lows = self._lows.setdefault(partition, [])
-        if not lows or now_ms - lows[-1][0] >= retain_ms // 64:
-            lows.append((now_ms, low))
-        known = partition.data.log.start_offset
-        while lows and lows[0][0] <= now_ms - retain_ms:
-            known = lows.pop(0)[1]
-        return known
-
     async def stop(self) -> None:
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+
+def _before(
+    times: list[tuple[int, int]], offset: int, start_offset: int, now_ms: int, retain_ms: int
+) -> int:
+    """What the offset was that long ago, by the times that are noted; else the start."""
+    if not times or now_ms - times[-1][0] >= retain_ms // TIMES_NOTED:
+        times.append((now_ms, offset))
+    known = start_offset
+    while times and times[0][0] <= now_ms - retain_ms:
+        known = times.pop(0)[1]
+    return known
 
 
 def _advance_start(partition: Partition, offset: int) -> None:

@@ -1,6 +1,6 @@
 """What is left of a change when only messages below an offset are meant. Pure."""
 
-from duolog.core.queues.changes import (
+from duolog.records.changes import (
     Change,
     Deleted,
     Delivered,
@@ -18,11 +18,11 @@ def clip(change: Change, end_offset: int) -> Change | None:
             return change._replace(offsets=kept) if kept else None
         case Deleted(offsets):
             kept = _below(offsets, end_offset)
-            return Deleted(kept) if kept else None
+            return change._replace(offsets=kept) if kept else None
         case VisibilityChanged(offset):
             return change if offset < end_offset else None
         case Trimmed(before_offset):
-            return Trimmed(min(before_offset, end_offset))
+            return change._replace(before_offset=min(before_offset, end_offset))
         case Replayed():
             if change.first_offset >= end_offset:
                 return None

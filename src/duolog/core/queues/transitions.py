@@ -10,14 +10,6 @@ from itertools import chain, takewhile
 from typing import Any
 
 from duolog.core.queues.attempts import Attempts
-from duolog.core.queues.changes import (
-    Change,
-    Deleted,
-    Delivered,
-    Replayed,
-    Trimmed,
-    VisibilityChanged,
-)
 from duolog.core.queues.deadlines import Deadlines
 from duolog.core.queues.delayed import Delayed
 from duolog.core.queues.fair import FairGroups
@@ -26,6 +18,14 @@ from duolog.core.queues.held import Held
 from duolog.core.queues.rules import DeliveryRules
 from duolog.core.queues.ungrouped import Ungrouped
 from duolog.core.queues.waiting import Waiting
+from duolog.records.changes import (
+    Change,
+    Deleted,
+    Delivered,
+    Replayed,
+    Trimmed,
+    VisibilityChanged,
+)
 
 
 class Transitions:
@@ -272,7 +272,7 @@ class Transitions:
                 self._waiting.discard_returned(offset, held)
 
     def _apply_trimmed(self, change: Trimmed) -> None:
-        (before_offset,) = change
+        before_offset = change.before_offset
         expired = [offset for offset in self._held if offset < before_offset]
         if expired:
             self._finish(expired)

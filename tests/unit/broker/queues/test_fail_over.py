@@ -40,7 +40,7 @@ async def test_the_next_leader_knows_what_is_in_flight_and_what_is_done(
     if with_snapshot:
         partition = one.partition_of("work")
         assert partition is not None
-        one.queues._upkeep.snapshot(partition)
+        one.queues._upkeep.save(partition)
         await one.queues._upkeep.stop()
         assert partition.journal is not None
         await partition.journal.partition.until_committed(partition.journal.end_offset)
@@ -311,7 +311,7 @@ async def test_snapshots_reach_the_followers(
     await one.receive("work", 2, visibility_ms=HIDDEN_MS)
     partition = one.partition_of("work")
     assert partition is not None
-    one.queues._upkeep.snapshot(partition)
+    one.queues._upkeep.save(partition)
     after = cluster.node(await cluster.fail_over("work"))
     await eventually(lambda: after.partition_of("work") is not None)
     opened = after.partition_of("work")

@@ -15,10 +15,10 @@ from duolog.broker.queues.routing import served_queue
 from duolog.broker.queues.routing.leaders import Leaders
 from duolog.broker.queues.routing.links import QueueLink
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
-from duolog.core.queues.changes import Deleted
 from duolog.core.queues.message import Outgoing
 from duolog.core.queues.routing import partition_for_group
 from duolog.model.errors import NotLeader, PeerFailed, StorageFailed
+from duolog.records.changes import Deleted
 
 BY_GROUP = {"FifoQueue": "true", "DeduplicationScope": "messageGroup"}
 

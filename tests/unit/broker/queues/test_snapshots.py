@@ -211,6 +211,25 @@ def test_the_journal_forgets_what_lies_before_the_last_two_snapshots(
     assert house.queue("work").counts() == (0, 0, 0)
 
 
+def test_the_journal_is_kept_as_long_as_deleted_messages_are(
+    house: QueueHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_BYTES", 1_000)
+    monkeypatch.setattr(topics, "JOURNAL_SEGMENT_BYTES", 16_384)
+    house.create("work", **{"duolog:RetainDeleted": "3600"})
+    starts = []
+    for _ in range(8):
+        for _ in range(60):
+            house.send("work", Outgoing("a"))
+            (received,) = house.receive("work")
+            house.delete("work", received.receipt_handle)
+        for _ in range(15):
+            house.advance(QUIET_MS)
+        starts.append(journal_of(house).partition.log.start_offset)
+    assert starts[:4] == [0, 0, 0, 0]
+    assert starts[-1] > 0
+
+
 def os_house(house: QueueHouse) -> None:
     house.create("work", **{"duolog:Durability": "os"})
 

@@ -9,9 +9,9 @@ import pytest
 from tests.fakes.queue_house import QueueHouse, bodies
 
 from duolog.broker.queues.receiving import Receive
-from duolog.core.queues.changes import Change, Deleted, Delivered, decode_changes
 from duolog.core.queues.message import Outgoing
 from duolog.model.queue_errors import QueueDoesNotExist, ReceiptHandleIsInvalid
+from duolog.records.changes import Change, Deleted, Delivered, decode_changes
 
 T = TypeVar("T")
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from duolog.core.queues.changes import Deleted, Delivered, VisibilityChanged
 from duolog.core.queues.delivery import Delivery
 from duolog.core.queues.held import Held
 from duolog.core.queues.rules import DeliveryRules
+from duolog.records.changes import Deleted, Delivered, VisibilityChanged
 
 START_MS = 1_700_000_000_000
 HIDDEN_MS = 30_000

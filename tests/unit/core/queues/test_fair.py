@@ -3,8 +3,8 @@
 import pytest
 from tests.unit.core.queues.desk import HIDDEN_MS, Desk
 
-from duolog.core.queues.changes import Replayed, Trimmed
 from duolog.core.queues.noise import IN_FLIGHT_MIN, QUIET_AFTER_MS
+from duolog.records.changes import Replayed, Trimmed
 
 NOISY, QUIET, OTHER = b"noisy", b"quiet", b"other"
 

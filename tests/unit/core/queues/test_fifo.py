@@ -6,7 +6,7 @@ import pytest
 from tests.unit.core.queues.desk import FIFO, HIDDEN_MS, Desk
 
 from duolog.core.queues.attempts import ATTEMPT_MS
-from duolog.core.queues.changes import Delivered, Replayed, Trimmed
+from duolog.records.changes import Delivered, Replayed, Trimmed
 
 A, B, C = b"a", b"b", b"c"
 

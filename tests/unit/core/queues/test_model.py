@@ -19,7 +19,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from duolog.core.queues.changes import (
+from duolog.core.queues.delivery import Delivery
+from duolog.core.queues.image import decode_image, from_column, to_column
+from duolog.core.queues.rules import DeliveryRules
+from duolog.records.changes import (
     Change,
     Deleted,
     Delivered,
@@ -29,9 +32,6 @@ from duolog.core.queues.changes import (
     decode_changes,
     encode_change,
 )
-from duolog.core.queues.delivery import Delivery
-from duolog.core.queues.image import decode_image, from_column, to_column
-from duolog.core.queues.rules import DeliveryRules
 
 START_MS = 1_000_000
 RETENTION_MS = 60_000

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 from tests.unit.core.queues.desk import FIFO, HIDDEN_MS, STANDARD, Desk
 
-from duolog.core.queues.changes import Delivered, VisibilityChanged
 from duolog.core.queues.delivery import Delivery
 from duolog.core.queues.rules import DeliveryRules
+from duolog.records.changes import Delivered, VisibilityChanged
 
 
 def busy_desk(rules: DeliveryRules, *groups: bytes | None) -> Desk:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.unit.core.queues.desk import FIFO, HIDDEN_MS, STANDARD, START_MS, Desk
 
-from duolog.core.queues.changes import Delivered, Replayed, Trimmed, VisibilityChanged
 from duolog.core.queues.delivery import Delivery
+from duolog.records.changes import Delivered, Replayed, Trimmed, VisibilityChanged
 
 
 @pytest.fixture

@@ -1,13 +1,35 @@
-"""Changes of the delivery state, and their bytes in the companion log.
+"""Changes of a queue's delivery state, and their bytes in the companion log.
 
-A change says everything that recovery needs: the machine in delivery.py reads no clock and no
-messages when it applies one.
+A change says everything that recovery needs: the machine in core/queues/delivery.py reads no
+clock and no messages when it applies one. Those that end messages also say why, which only an
+audit wants to know.
 """
 
 from collections.abc import Callable, Iterator
+from enum import IntEnum
 from struct import Struct, pack, unpack_from
 from struct import error as StructError
 from typing import Any, NamedTuple, TypeAlias
+
+
+class Cause(IntEnum):
+    """Why messages are done. The numbers are in stored records, and never change."""
+
+    CONSUMED = 0
+    """Deleted by whoever had received it."""
+    HANDED_OUT = 1
+    """Of an at-most-once queue: deleted as it was received."""
+    DEAD_LETTER = 2
+    """Received too often, and now in the dead-letter queue."""
+    MOVED = 3
+    """Now in another queue, because somebody asked for it."""
+    UNREADABLE = 4
+    """Damaged, or missing in the middle of the log."""
+    EXPIRED = 5
+    """Older than the queue's retention."""
+    PURGED = 6
+    REMOVED = 7
+    """Its topic was told to forget it: by DeleteRecords, or a retention of its own."""
 
 
 class Delivered(NamedTuple):
@@ -24,6 +46,7 @@ class Deleted(NamedTuple):
     """Messages are done: deleted by a consumer, moved to another queue, or unreadable."""
 
     offsets: tuple[int, ...]
+    cause: int = Cause.CONSUMED
 
 
 class VisibilityChanged(NamedTuple):
@@ -37,6 +60,7 @@ class Trimmed(NamedTuple):
     """Everything below is done: the queue was purged, or its retention has passed."""
 
     before_offset: int
+    cause: int = Cause.EXPIRED
 
 
 class Replayed(NamedTuple):
@@ -57,10 +81,10 @@ _DELIVERED, _DELETED, _VISIBILITY_CHANGED, _TRIMMED, _REPLAYED = range(1, 6)
 
 _DELIVERED_HEAD = Struct(">BHIqq")
 _DELIVERED_ONE = Struct(">BHIqqq").pack
-_DELETED_HEAD = Struct(">BI")
-_DELETED_ONE = Struct(">BIq").pack
+_DELETED_HEAD = Struct(">BBI")
+_DELETED_ONE = Struct(">BBIq").pack
 _VISIBILITY = Struct(">Bqq")
-_TRIMMED_WHOLE = Struct(">Bq")
+_TRIMMED_WHOLE = Struct(">BqB")
 _REPLAYED_HEAD = Struct(">BqqqI")
 _GROUP_HEAD = Struct(">HI")
 
@@ -80,10 +104,11 @@ def _write_delivered(change: Delivered) -> bytes:
 
 
 def _write_deleted(change: Deleted) -> bytes:
-    (offsets,) = change
-    if len(offsets) == 1:
-        return _DELETED_ONE(_DELETED, 1, offsets[0])
-    return _DELETED_HEAD.pack(_DELETED, len(offsets)) + pack(f">{len(offsets)}q", *offsets)
+    offsets, cause = change
+    count = len(offsets)
+    if count == 1:
+        return _DELETED_ONE(_DELETED, cause, 1, offsets[0])
+    return _DELETED_HEAD.pack(_DELETED, cause, count) + pack(f">{count}q", *offsets)
 
 
 def _write_visibility(change: VisibilityChanged) -> bytes:
@@ -141,9 +166,9 @@ def _read_delivered(data: bytes, at: int) -> tuple[Change, int]:
 
 
 def _read_deleted(data: bytes, at: int) -> tuple[Change, int]:
-    _, count = _DELETED_HEAD.unpack_from(data, at)
+    _, cause, count = _DELETED_HEAD.unpack_from(data, at)
     offsets, at = _read_offsets(data, at + _DELETED_HEAD.size, count)
-    return Deleted(offsets), at
+    return Deleted(offsets, cause), at
 
 
 def _read_visibility(data: bytes, at: int) -> tuple[Change, int]:
@@ -152,8 +177,8 @@ def _read_visibility(data: bytes, at: int) -> tuple[Change, int]:
 
 
 def _read_trimmed(data: bytes, at: int) -> tuple[Change, int]:
-    _, before_offset = _TRIMMED_WHOLE.unpack_from(data, at)
-    return Trimmed(before_offset), at + _TRIMMED_WHOLE.size
+    _, before_offset, cause = _TRIMMED_WHOLE.unpack_from(data, at)
+    return Trimmed(before_offset, cause), at + _TRIMMED_WHOLE.size
 
 
 def _read_replayed(data: bytes, at: int) -> tuple[Change, int]:

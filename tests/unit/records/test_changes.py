@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duolog.core.queues.changes import (
+from duolog.records.changes import (
+    Cause,
     Change,
     Deleted,
     Delivered,
@@ -16,12 +17,13 @@ from duolog.core.queues.changes import (
 )
 
 numbers = st.integers(0, (1 << 63) - 1)
+causes = st.sampled_from(Cause)
 offsets = st.lists(numbers, max_size=12).map(tuple)
 changes: st.SearchStrategy[Change] = st.one_of(
     st.builds(Delivered, offsets, numbers, numbers, st.binary(max_size=128)),
-    st.builds(Deleted, offsets),
+    st.builds(Deleted, offsets, causes),
     st.builds(VisibilityChanged, numbers, numbers),
-    st.builds(Trimmed, numbers),
+    st.builds(Trimmed, numbers, causes),
     st.builds(
         Replayed,
         numbers,
@@ -65,7 +67,7 @@ def test_nothing_is_given_out_of_what_is_damaged_further_on() -> None:
 @pytest.mark.parametrize("change", [Delivered((1, 2), 3, 4), Deleted((1, 2))])
 def test_a_count_is_not_believed_without_the_bytes_for_it(change: Change) -> None:
     whole = bytearray(encode_change(change))
-    at = 3 if isinstance(change, Delivered) else 1
+    at = 3 if isinstance(change, Delivered) else 2
     whole[at : at + 4] = b"\xff\xff\xff\xff"
     tracemalloc.start()
     with pytest.raises(ValueError, match="announced"):
