@@ -7,7 +7,7 @@ no longer than SQS keeps it.
 from collections.abc import Mapping
 
 from duolog.core.queues.held import Held
-from duolog.core.queues.image import Image
+from duolog.records.delivery_image import Image
 
 ATTEMPT_MS = 300_000
 

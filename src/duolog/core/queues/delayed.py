@@ -4,8 +4,8 @@ from array import array
 from heapq import heapify, heappop, heappush
 
 from duolog.core.queues.deadlines import NEVER_MS
-from duolog.core.queues.image import Image, from_column, to_column
 from duolog.core.queues.ranges import OffsetRanges
+from duolog.records.delivery_image import Image, from_column, to_column
 
 STALE_OFFSETS_MIN = 1_024
 """So few offsets that went before their time are never swept out of the index by time."""

@@ -12,11 +12,11 @@ from itertools import chain, islice, starmap
 from duolog.core.queues.fair import FairGroups
 from duolog.core.queues.fifo import FifoGroups
 from duolog.core.queues.held import Held, load_held, save_held
-from duolog.core.queues.image import Image, decode_image, encode_image
 from duolog.core.queues.rules import DeliveryRules
 from duolog.core.queues.sent_times import SentTimes
 from duolog.core.queues.transitions import Transitions
 from duolog.core.queues.ungrouped import Ungrouped
+from duolog.records.delivery_image import Image, decode_image, encode_image
 
 
 class Delivery(Transitions):

@@ -11,11 +11,11 @@ from heapq import heappop, heappush, merge
 from itertools import chain, starmap
 
 from duolog.core.queues.held import Held
-from duolog.core.queues.image import Image, from_column, to_column
 from duolog.core.queues.lanes import STALE_ENTRIES_MIN, Lanes
 from duolog.core.queues.noise import FairLane, Noise
 from duolog.core.queues.ranges import OffsetRanges
 from duolog.core.queues.ungrouped import Ungrouped, take_turns
+from duolog.records.delivery_image import Image, from_column, to_column
 
 
 class FairGroups(Lanes[FairLane]):

@@ -10,9 +10,9 @@ from heapq import heappop, heappush
 
 from duolog.core.queues.delayed import Delayed
 from duolog.core.queues.held import Held
-from duolog.core.queues.image import Image, from_column, to_column
 from duolog.core.queues.lanes import STALE_ENTRIES_MIN, Lane, Lanes
 from duolog.core.queues.ranges import OffsetRanges
+from duolog.records.delivery_image import Image, from_column, to_column
 
 NO_GROUP = b""
 """The group of messages that came without one, through the Kafka door."""

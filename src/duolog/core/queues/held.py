@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from duolog.core.queues.image import Image, from_column, to_column
+from duolog.records.delivery_image import Image, from_column, to_column
 
 
 class Held(msgspec.Struct, gc=False, eq=False):

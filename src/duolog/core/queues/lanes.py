@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 from duolog.core.queues.held import Held
-from duolog.core.queues.image import Image, from_column, is_ascending, to_column
 from duolog.core.queues.ranges import OffsetRanges
+from duolog.records.delivery_image import Image, from_column, is_ascending, to_column
 
 _SLOTS_KEPT = 64
 """Places of taken messages that stay free at the front of a lane, for those that return."""

@@ -9,8 +9,8 @@ from array import array
 from collections.abc import Iterable
 from itertools import islice
 
-from duolog.core.queues.image import Image, from_column, to_column
 from duolog.core.queues.lanes import Lane
+from duolog.records.delivery_image import Image, from_column, to_column
 
 IN_FLIGHT_MIN = 30
 SHARE_PERCENT = 10

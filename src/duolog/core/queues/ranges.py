@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from duolog.core.queues.image import is_ascending
+from duolog.records.delivery_image import is_ascending
 
 CHUNK_RANGES_MAX = 512
 

@@ -7,7 +7,7 @@ not precise it takes messages to be younger than they are, so that none expires 
 from array import array
 from bisect import bisect_left, bisect_right
 
-from duolog.core.queues.image import Image, from_column, is_ascending, to_column
+from duolog.records.delivery_image import Image, from_column, is_ascending, to_column
 
 SENT_TIMES_MAX = 65_536
 """Seconds told apart: one megabyte."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from duolog.core.queues.held import Held
-from duolog.core.queues.image import Image, from_column, to_column
 from duolog.core.queues.ranges import OffsetRanges
+from duolog.records.delivery_image import Image, from_column, to_column
 
 
 class Ungrouped:

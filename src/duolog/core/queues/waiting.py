@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from duolog.core.queues.held import Held
-from duolog.core.queues.image import Image
+from duolog.records.delivery_image import Image
 
 
 class Waiting(Protocol):

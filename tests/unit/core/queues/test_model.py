@@ -20,7 +20,6 @@ from hypothesis.stateful import (
 )
 
 from duolog.core.queues.delivery import Delivery
-from duolog.core.queues.image import decode_image, from_column, to_column
 from duolog.core.queues.rules import DeliveryRules
 from duolog.records.changes import (
     Change,
@@ -32,6 +31,7 @@ from duolog.records.changes import (
     decode_changes,
     encode_change,
 )
+from duolog.records.delivery_image import decode_image, from_column, to_column
 
 START_MS = 1_000_000
 RETENTION_MS = 60_000

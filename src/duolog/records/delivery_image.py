@@ -75,6 +75,17 @@ def decode_image(data: bytes) -> Image:
     return _decode(body)
 
 
+def undone_ranges(image: Image) -> list[tuple[int, int]]:
+    """The messages that were not done, as ranges of offsets in any order."""
+    fresh = (*from_column(image.fresh), *from_column(image.fresh_grouped))
+    delayed = from_column(image.delayed)
+    return [
+        *zip(fresh[::2], fresh[1::2], strict=True),
+        *zip(delayed[1::3], delayed[2::3], strict=True),
+        *((offset, offset + 1) for offset in from_column(image.held_offsets)),
+    ]
+
+
 def to_column(numbers: "array[int]") -> bytes:
     if sys.byteorder == "big":
         numbers = numbers[:]
