@@ -8,6 +8,8 @@ from duolog_pipelines.pipeline import Pipeline
 
 MODULES = {
     "usage": "duolog_pipelines.usage.pipeline",
+    "archive": "duolog_pipelines.archive.pipeline",
+    "replay": "duolog_pipelines.archive.replay",
 }
 """By name, in the order in which a run of all of them would make sense."""
 

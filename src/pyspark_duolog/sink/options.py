@@ -1,5 +1,6 @@
 """Every option of the sink, declared as those of the source are."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,12 @@ def _directory(text: str) -> Path:
     return path
 
 
+def _write_id(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", text):
+        raise ValueError("is not of letters, digits, dots, hyphens and underscores")
+    return text
+
+
 SINK_OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
@@ -61,6 +68,13 @@ SINK_OPTIONS: Mapping[str, Option] = {
             "the default is beside the checkpoint, if that is on a file system.",
         ),
         Option(
+            "writeId",
+            "",
+            _write_id,
+            "Names a batch write: one that is run again under the same id, with the same "
+            "stagingDirectory, goes on where the first one was, or does nothing. Not for streams.",
+        ),
+        Option(
             "checkpointLocation",
             "",
             str,
@@ -78,6 +92,7 @@ class SinkOptions:
     batch_bytes_max: int
     topic: str | None
     staging_directory: Path
+    write_id: str | None
     broker_timeout_ms: int
 
 
@@ -95,5 +110,6 @@ def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
         batch_bytes_max=values["batchBytesMax"],
         topic=values["topic"],
         staging_directory=staging,
+        write_id=values["writeId"],
         broker_timeout_ms=values["brokerTimeoutMs"],
     )

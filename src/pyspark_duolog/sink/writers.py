@@ -21,7 +21,8 @@ from pyspark_duolog.sink.staging import Staged, discard, stage
 WRITTEN = ("key", "value", "topic", "partition", "timestamp", "headers")
 """The columns that a sink takes; only `value` has to be there."""
 _TEXT_TOO = ("key", "value")
-_ONLY_BATCH = 0
+ONLY_BATCH = 0
+"""The number of a batch write, which has no others."""
 
 
 def check_written(schema: StructType) -> None:
@@ -47,13 +48,13 @@ class DuologBatchWriter(DataSourceArrowWriter):
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         check_written(schema)
         self._options = options
-        self._write_id = uuid4().hex
+        self._write_id = options.write_id or uuid4().hex
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         return stage(self._options, self._write_id, _task(), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        deliver(self._options, _ONLY_BATCH, _staged(messages))
+        deliver(self._options, ONLY_BATCH, _staged(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         discard(self._options.staging_directory, _staged(messages))
@@ -64,6 +65,10 @@ class DuologStreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         check_written(schema)
+        if options.write_id is not None:
+            raise InvalidOption(
+                "a stream's writes are named by its query, not by the option writeId"
+            )
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:

@@ -1,0 +1,131 @@
+"""`duolog pipeline run archive`: what is in the topics now, and was not before, to the archive.
+
+Each micro-batch is staged and then committed under the query's id and the batch's number, so
+that one that is tried again, after a crash at any point, leaves each record once.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from duolog_pipelines.errors import NotAllowed
+from duolog_pipelines.lake import Lake
+from duolog_pipelines.option import Option, declared, read_count, read_flag, read_text
+from duolog_pipelines.pipeline import Outcome, Span, Stage
+from duolog_pipelines.report.section import Section, Table
+
+if TYPE_CHECKING:
+    from duolog_pipelines.delta import SparkTable
+
+NAME = "archive"
+GAPS = "archive_gaps"
+
+
+class Archive:
+    name = NAME
+    description = "Keeps the records of topics and queues in a Delta table after their retention."
+    options: Mapping[str, Option] = declared(
+        Option(
+            "topics",
+            "",
+            read_text,
+            "Topics and queues to archive, separated by commas; instead of pattern.",
+        ),
+        Option(
+            "pattern",
+            ".*",
+            read_text,
+            "Topics and queues to archive, as a regular expression that matches whole names;"
+            " internal topics never.",
+        ),
+        Option("batch_offsets", "1000000", read_count, "Offsets that one commit takes at most."),
+        Option(
+            "allow_gaps",
+            "false",
+            read_flag,
+            "Whether to go on when records are gone before they were archived. What is missing is"
+            f" written to the table {GAPS}. Otherwise the run fails.",
+        ),
+        Option(
+            "file_bytes",
+            str(128 << 20),
+            read_count,
+            "How large files become when small ones are compacted.",
+        ),
+        Option(
+            "vacuum_hours",
+            "168",
+            read_count,
+            "Files that the table does not name any more are removed after so many hours.",
+        ),
+    )
+
+    def run(self, stage: Stage) -> Outcome:
+        from duolog_pipelines.archive.copying import copy_new
+        from duolog_pipelines.archive.table import ARCHIVE, archive_table
+
+        table = archive_table(stage.lake.table(ARCHIVE))
+        copied = copy_new(stage, table)
+        stage.progress.step("compacting")
+        facts = {"archived": copied.rows, "gaps": copied.gaps, **_maintain(stage, table)}
+        return Outcome(copied.rows, copied.offsets, facts)
+
+    def backfill(self, stage: Stage, span: Span) -> Outcome:
+        raise NotAllowed(
+            "The archive has everything once, and what is gone from the log cannot be archived"
+            " again. Run it without a time."
+        )
+
+    def sections(self, lake: Lake, options: Mapping[str, Any]) -> Sequence[Section]:
+        from duolog_pipelines.archive.compaction import part_of
+        from duolog_pipelines.archive.table import ARCHIVE, archive_table
+
+        table = archive_table(lake.table(ARCHIVE))
+        topics: dict[str, list[Any]] = {}
+        for each in table.statistics():
+            topic, date = part_of(each.path)
+            known = topics.setdefault(topic, [0, 0, date, date])
+            known[0] += each.rows
+            known[1] += 1
+            known[2:] = [min(known[2], date), max(known[3], date)]
+        if not topics:
+            return []
+        rows = [[topic, *known] for topic, known in sorted(topics.items())]
+        gaps = lake.rows(GAPS)
+        columns = ("topic", "partition", "first_offset", "next_offset")
+        missing = [[each[name] for name in columns] for each in gaps]
+        return [
+            Section(
+                "Archive",
+                "Records that are kept after their topics' retention.",
+                [
+                    Table("Topics", ("topic", "records", "files", "from", "to"), rows),
+                    *([Table("Not archived in time", columns, missing)] if missing else ()),
+                ],
+            )
+        ]
+
+
+def _maintain(stage: Stage, table: "SparkTable") -> dict[str, Any]:
+    """Small files become large ones, and files that nobody reads any more go."""
+    from duolog_pipelines.archive.compaction import crowded
+
+    opened = table.opened()
+    bytes_max = stage.options["file_bytes"]
+    sizes = [
+        (each, (table.path / each.path).stat().st_size)
+        for each in table.statistics()
+        if (table.path / each.path).exists()
+    ]
+    compacted = 0
+    for part in crowded(sizes, bytes_max):
+        filters = [("topic", "=", part.topic), ("date", "=", part.date)]
+        done = opened.optimize.compact(filters, target_size=bytes_max)
+        compacted += done["numFilesRemoved"]
+    # Also what a run that was killed had staged: the table has never named it.
+    removed = opened.vacuum(
+        stage.options["vacuum_hours"], dry_run=False, enforce_retention_duration=False, full=True
+    )
+    return {"files_compacted": compacted, "files_removed": len(removed)}
+
+
+PIPELINE = Archive()

@@ -1,0 +1,35 @@
+"""The topic that a replay writes to."""
+
+from typing import NamedTuple
+
+from duolog.client.cluster import Cluster
+from duolog.client.topics import topic_configs
+from pyspark_duolog.asking import Asking
+from pyspark_duolog.sink.options import SinkOptions
+
+_APPEND_TIME = "LogAppendTime"
+
+
+class Target(NamedTuple):
+    partition_count: int
+    stamps_itself: bool
+    retention_ms: int
+    """Negative where nothing is removed by its age."""
+
+    @classmethod
+    def of(cls, options: SinkOptions, name: str) -> "Target":
+        async def described(cluster: Cluster) -> Target:
+            partitions = (await cluster.metadata([name])).topics[name].partitions
+            configs = await topic_configs(cluster, name)
+            retention = configs["retention.ms"].value
+            return cls(
+                len(partitions),
+                configs["message.timestamp.type"].value == _APPEND_TIME,
+                -1 if retention is None else int(retention),
+            )
+
+        return Asking(options.bootstrap_servers, options.broker_timeout_ms).ask(described)
+
+    def removes(self, oldest_ms: int, now_ms: int) -> bool:
+        """Whether retention would take a record of that time away."""
+        return not self.stamps_itself and 0 <= self.retention_ms < now_ms - oldest_ms
