@@ -15,6 +15,7 @@ from duolog.cli.positions import parse_position
 from duolog.model.pipeline_state import PipelineState
 from duolog_pipelines.errors import InvalidInput, Missing, NotAllowed, PipelineError, Unreachable
 from duolog_pipelines.lake import Lake
+from duolog_pipelines.option import read_values
 from duolog_pipelines.pipeline import Pipeline, Span
 from duolog_pipelines.registry import all_pipelines, pipeline
 from duolog_pipelines.running import Place, Round, Runner
@@ -75,6 +76,9 @@ def run(
     """Once, or on and on with that many seconds between the starts of two rounds."""
     wanted = [pipeline(name) for name in names]
     shared = [_for(each, given, wanted) for each in wanted]
+    for each, options in zip(wanted, shared, strict=True):
+        # A typing error is told before Spark takes its time to start.
+        read_values(each.options, options)
     with (
         spark_session(names[0], engine.master, place.lake, engine.driver_memory) as spark,
         RowStream(output, _ROUND_COLUMNS) as rows,

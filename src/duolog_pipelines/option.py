@@ -55,6 +55,13 @@ def read_count(text: str) -> int:
     return value
 
 
+def read_hours(text: str) -> int:
+    """None at all, too."""
+    if not (text.isascii() and text.isdigit()) or len(text) > 6:
+        raise ValueError("is no number of hours")
+    return int(text)
+
+
 def read_choice(*choices: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in choices:

@@ -1,0 +1,1 @@
+"""What tenants owe for what they have used: priced exactly, closed by offsets, never re-opened."""
