@@ -1,7 +1,7 @@
 """The node's metrics: plain counters that the hot path bumps, and callbacks for the rest.
 
-exposition.py turns them into Prometheus text when somebody asks. `/metrics` has a constant
-size; what is per topic, group or queue is asked for one name at a time, through `detail`.
+exposition.py turns them into Prometheus text when somebody asks. `/metrics` has a bounded
+size; what else is per topic, group or queue is asked for one name at a time, through `detail`.
 """
 
 from bisect import bisect_left
@@ -74,7 +74,7 @@ class Metrics:
         self.gauges: dict[str, Reading] = {}
         self.counters: dict[str, Reading] = {}
         self.labelled: list[Callable[[], Iterable[Sample]]] = []
-        """Series with labels, of which there are always the same few."""
+        """Series with labels, of which there are not more than a maximum."""
         self.details: dict[Dimension, Detail] = {}
 
     def request(self, protocol: str, operation: str) -> OperationStats:

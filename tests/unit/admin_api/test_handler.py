@@ -5,6 +5,10 @@ import json
 import pytest
 
 from duolog.admin_api.handler import AdminApi
+from duolog.admin_api.usage import UsagePages
+from duolog.broker.usage.metering import UsageTold
+from duolog.core.usage.keys import Counts, UsageKey
+from duolog.core.usage.totals import Totals
 from duolog.observe.health import Health
 from duolog.observe.metrics import Metrics, Sample
 from duolog.ports.http import Request, Response
@@ -14,7 +18,7 @@ class Api:
     def __init__(self) -> None:
         self.health = Health()
         self.metrics = Metrics()
-        self._handle = AdminApi(self.health, self.metrics)
+        self.api = self._handle = AdminApi(self.health, self.metrics)
 
     def get(self, target: str, method: str = "GET") -> Response:
         path, _, query = target.partition("?")
@@ -85,3 +89,30 @@ def test_pages_can_only_be_read(api: Api) -> None:
     refused = api.get("/livez", "POST")
     assert refused.status == 405
     assert dict(refused.headers)[b"Allow"] == b"GET, HEAD"
+
+
+def test_the_sums_of_all_usage_lines_are_told(api: Api) -> None:
+    assert api.get("/usage").status == 404
+    key = UsageKey("000000000000", "queue", "orders", "send")
+    told = UsageTold("ab" * 16, 16, Totals([(key, Counts(4, 40, 40_960, 0, 1))]))
+    api.api.attach_usage(UsagePages(1, lambda: told))
+    answer = api.get("/usage")
+    assert answer.status == 200
+    assert json.loads(answer.body) == {
+        "node": 1,
+        "journal": "ab" * 16,
+        "sent_sequence": 16,
+        "totals": [
+            {
+                "tenant": "000000000000",
+                "kind": "queue",
+                "resource": "orders",
+                "operation": "send",
+                "requests": 4,
+                "messages": 40,
+                "bytes": 40_960,
+                "byte_seconds": 0,
+                "errors": 1,
+            }
+        ],
+    }

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from tests.fakes.group_shell import SetClock
+from tests.fakes.meter import FakeMeter
 from tests.fakes.queues import FakeQueues
 
 from duolog.observe.metrics import Metrics
@@ -52,6 +53,7 @@ class Workbench:
         self.queues = FakeQueues()
         self.metrics = Metrics()
         self.clock = SetClock()
+        self.meter = FakeMeter()
         engine: Any = self.queues
         self.door = SqsDoor(
             engine,
@@ -61,6 +63,7 @@ class Workbench:
             region=REGION,
             credentials=credentials,
             first_request_id=uuid.UUID(int=7),
+            meter=self.meter,
         )
 
     async def call(self, action: str, **parameters: Any) -> dict[str, Any]:
