@@ -9,6 +9,7 @@ from duolog_pipelines.pipeline import Pipeline
 MODULES = {
     "usage": "duolog_pipelines.usage.pipeline",
     "billing": "duolog_pipelines.billing.pipeline",
+    "audit": "duolog_pipelines.audit.pipeline",
     "archive": "duolog_pipelines.archive.pipeline",
     "replay": "duolog_pipelines.archive.replay",
 }

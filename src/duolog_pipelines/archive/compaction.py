@@ -14,10 +14,8 @@ class Part(NamedTuple):
     date: str
 
 
-def part_of(path: str) -> Part:
-    """Of a file, by the folders that it is in."""
-    named = dict(each.split("=", 1) for each in path.split("/")[:-1] if "=" in each)
-    return Part(named["topic"], named["date"])
+def part_of(file: Statistics) -> Part:
+    return Part(str(file.partition["topic"]), str(file.partition["date"]))
 
 
 def crowded(files: Iterable[tuple[Statistics, int]], bytes_max: int) -> list[Part]:
@@ -25,6 +23,6 @@ def crowded(files: Iterable[tuple[Statistics, int]], bytes_max: int) -> list[Par
     counts: dict[Part, int] = {}
     for each, size in files:
         if size < bytes_max // 2:
-            part = part_of(each.path)
+            part = part_of(each)
             counts[part] = counts.get(part, 0) + 1
     return sorted(part for part, count in counts.items() if count >= SMALL_FILES_MIN)

@@ -82,7 +82,7 @@ class Archive:
         table = archive_table(lake.table(ARCHIVE))
         topics: dict[str, list[Any]] = {}
         for each in table.statistics():
-            topic, date = part_of(each.path)
+            topic, date = part_of(each)
             known = topics.setdefault(topic, [0, 0, date, date])
             known[0] += each.rows
             known[1] += 1

@@ -126,7 +126,7 @@ def _of_topic(stage: Stage, topic: str) -> "DataFrame":
     from duolog_pipelines.archive.table import ARCHIVE, archive_table
 
     table = archive_table(stage.lake.table(ARCHIVE))
-    files = [each.path for each in table.statistics() if part_of(each.path).topic == topic]
+    files = [each.path for each in table.statistics() if part_of(each).topic == topic]
     return table.frame(stage.spark, files)
 
 

@@ -1,0 +1,1 @@
+"""What became of every message that was accepted, and what producers sent that never came."""

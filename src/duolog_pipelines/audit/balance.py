@@ -1,0 +1,60 @@
+"""Whether everything that was accepted is accounted for. Pure."""
+
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from duolog_pipelines.audit.fates import FATES, THERE
+
+ENDS = tuple(dict.fromkeys(FATES.values()))
+TALLIED = ("accepted", "delivered", "deliveries", *ENDS, THERE)
+SCHEMA = StructType(
+    [
+        StructField("name", StringType()),
+        StructField("kind", StringType()),
+        StructField("accepted", LongType()),
+        StructField("delivered", LongType()),
+        StructField("deliveries", LongType()),
+        *(StructField(name, LongType()) for name in ENDS),
+        StructField(THERE, LongType()),
+        StructField("unaccounted", LongType()),
+        StructField("counted", LongType()),
+        StructField("since_ms", LongType()),
+        StructField("audited_ms", LongType()),
+    ]
+)
+"""accepted = the sum of ENDS + there + unaccounted."""
+
+
+def tallies(fates: DataFrame) -> DataFrame:
+    """By queue, how many messages came to which end."""
+    return fates.groupBy(F.col("queue").alias("name")).agg(
+        F.count("*").alias("accepted"),
+        F.count_if(F.col("deliveries") > 0).alias("delivered"),
+        F.sum("deliveries").alias("deliveries"),
+        *(F.count_if(F.col("fate") == fate).alias(fate) for fate in (*ENDS, THERE)),
+    )
+
+
+class Counting(NamedTuple):
+    """What a node counts of a queue, which is asked for while others go on using it."""
+
+    counted: int
+    arrived: int
+    """Messages that came between the looks at the log before and after it was asked."""
+    ended: int
+    """Messages that ended between the looks at the journal."""
+
+
+def unaccounted(there: int, counting: Counting) -> int:
+    """Messages that the journal leaves and the node has not, or the other way about.
+
+    Of a queue that nobody uses meanwhile this is exact; else it is what cannot be explained
+    by what happened meanwhile.
+    """
+    least, most = there - counting.arrived, there + counting.ended
+    if counting.counted < least:
+        return least - counting.counted
+    return min(0, most - counting.counted)

@@ -1,0 +1,100 @@
+"""A queue's journal as rows: which messages were delivered, ended or came back, and when. Pure.
+
+The order of rows of a partition is that of `position`. A row is about the messages from
+`offset` up to `next_offset`: of a trim that is everything below.
+"""
+
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+from duolog.records.changes import (
+    Change,
+    Deleted,
+    Delivered,
+    Replayed,
+    Trimmed,
+    VisibilityChanged,
+    decode_changes,
+)
+from duolog.records.journal_head import decode_head
+from duolog_pipelines.errors import PipelineError
+
+DELIVERED, ENDED, TRIMMED, REPLAYED = "delivered", "ended", "trimmed", "replayed"
+NO_CAUSE = -1
+POSITION_BITS = 20
+"""Of a position, for the place of a change in its record."""
+
+SCHEMA = StructType(
+    [
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("position", LongType()),
+        StructField("epoch", IntegerType()),
+        StructField("kind", StringType()),
+        StructField("offset", LongType()),
+        StructField("next_offset", LongType()),
+        StructField("cause", IntegerType()),
+        StructField("time_ms", LongType()),
+    ]
+)
+
+
+class Event(NamedTuple):
+    kind: str
+    offset: int
+    next_offset: int
+    cause: int
+    time_ms: int
+
+
+def events_of(change: Change, record_ms: int) -> list[Event]:
+    """`record_ms` is when the change was written down."""
+    match change:
+        case Delivered(offsets, now_ms):
+            return [Event(DELIVERED, at, at + 1, NO_CAUSE, now_ms) for at in offsets]
+        case Deleted(offsets, cause):
+            return [Event(ENDED, at, at + 1, cause, record_ms) for at in offsets]
+        case Trimmed(before_offset, cause):
+            return [Event(TRIMMED, 0, before_offset, cause, record_ms)]
+        case Replayed(first_offset, next_offset, now_ms):
+            return [Event(REPLAYED, first_offset, next_offset, NO_CAUSE, now_ms)]
+        case VisibilityChanged():
+            return []
+
+
+def event_batch(records: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Records of a journal, with topic, partition, offset, timestamp, key and value."""
+    columns: dict[str, list[Any]] = {name: [] for name in schema.names}
+    timestamps = records["timestamp"].cast(pa.int64()).to_pylist()
+    places = zip(
+        records["topic"].to_pylist(),
+        records["partition"].to_pylist(),
+        records["offset"].to_pylist(),
+        strict=True,
+    )
+    contents = zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True)
+    for (topic, partition, offset), (key, value), us in zip(
+        places, contents, timestamps, strict=True
+    ):
+        try:
+            head = decode_head(key)
+            changes = [] if head.pieces else list(decode_changes(value or b""))
+        except ValueError as error:
+            raise PipelineError(
+                f"Partition {partition} of '{topic}' at offset {offset} is no record of a"
+                f" journal: {error}. Find out what has written it."
+            ) from None
+        found = [each for change in changes for each in events_of(change, us // 1000)]
+        count = len(found)
+        assert count < 1 << POSITION_BITS, "a record has fewer than a million offsets"
+        first = offset << POSITION_BITS
+        columns["topic"] += [topic] * count
+        columns["partition"] += [partition] * count
+        columns["position"] += range(first, first + count)
+        columns["epoch"] += [head.epoch] * count
+        for name, values in zip(Event._fields, zip(*found, strict=True), strict=False):
+            columns[name] += values
+    arrays = [pa.array(columns[name], schema.field(name).type) for name in schema.names]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

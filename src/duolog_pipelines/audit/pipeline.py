@@ -1,0 +1,107 @@
+"""The pipeline `audit`, as the registry knows it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from duolog_pipelines.audit import names
+from duolog_pipelines.errors import NotAllowed
+from duolog_pipelines.lake import Lake
+from duolog_pipelines.option import Option, declared, read_choice, read_count, read_text
+from duolog_pipelines.pipeline import Outcome, Span, Stage
+from duolog_pipelines.report.section import Section, Table
+
+_BALANCE = (
+    "name",
+    "kind",
+    "accepted",
+    "delivered",
+    "deleted",
+    "dead_lettered",
+    "moved",
+    "expired",
+    "purged",
+    "removed",
+    "unreadable",
+    "there",
+    "unaccounted",
+)
+_PRODUCERS = ("topic", "producer", "messages", "missing", "duplicates", "unnumbered")
+_LATENCY = ("queue", "bucket", "until", "messages", "p50_ms", "p90_ms", "p99_ms", "max_ms")
+LATENCY_ROWS_MAX = 200
+"""In a report, of the newest; the table has all."""
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.split(",") if each.strip())
+
+
+class Audit:
+    name = "audit"
+    description = "What became of every message; losses, duplicates and latencies."
+    options: Mapping[str, Option] = declared(
+        Option("topics", "", read_text, "Topics to audit, separated by commas; all by default."),
+        Option("queues", "", _names, "Queues to audit, separated by commas; all by default."),
+        Option("bucket_seconds", "300", read_count, "How long a bucket of time is."),
+        Option(
+            "messages",
+            "log",
+            read_choice("log", "archive"),
+            "Where messages are read, for losses, duplicates and latencies: `log`, or `archive`,"
+            " which has them after their retention.",
+        ),
+    )
+
+    def run(self, stage: Stage) -> Outcome:
+        from duolog_pipelines.audit import job
+
+        return job.run(stage)
+
+    def backfill(self, stage: Stage, span: Span) -> Outcome:
+        raise NotAllowed(
+            "Every audit is of everything that is stored. Run it with -O messages=archive to have"
+            " it look further back."
+        )
+
+    def sections(self, lake: Lake, options: Mapping[str, Any]) -> Sequence[Section]:
+        balances = sorted(lake.rows(names.BALANCE), key=lambda row: (row["kind"], row["name"]))
+        if not balances:
+            return []
+        latest = sorted(lake.rows(names.LATENCY), key=lambda row: (row["bucket"], row["queue"]))
+        cut = [row for row in balances if row["since_ms"] is not None]
+        tables = [
+            Table("What became of messages", _BALANCE, _cells(balances, _BALANCE), _note(cut)),
+            Table(
+                "Producers that number their messages",
+                _PRODUCERS,
+                _cells(lake.rows(names.PRODUCERS), _PRODUCERS),
+            ),
+            Table(
+                "Milliseconds from being sent to being received and deleted",
+                _LATENCY,
+                _cells(latest[-LATENCY_ROWS_MAX:], _LATENCY),
+            ),
+        ]
+        text = "accepted = everything from deleted to unaccounted, taken together."
+        return [Section("Audit", text, [each for each in tables if each.rows])]
+
+
+def _cells(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[list[Any]]:
+    return [[row[name] for name in columns] for row in rows]
+
+
+def _note(cut: Sequence[Mapping[str, Any]]) -> str:
+    """From where on an audit sees everything, if that is not from the start."""
+    told = [
+        f"'{row['name']}' since {datetime.fromtimestamp(row['since_ms'] / 1000, UTC):%F %T} UTC"
+        for row in cut
+    ]
+    if not told:
+        return ""
+    return (
+        "Journals that were cut tell of messages only from a time on, and of those that were not"
+        f" done by then: {', '.join(told)}. duolog:RetainDeleted keeps them longer."
+    )
+
+
+PIPELINE = Audit()

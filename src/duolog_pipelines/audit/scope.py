@@ -1,0 +1,169 @@
+"""What an audit asks nodes: which queues and topics there are, from where to where to look.
+
+Nodes are asked while others use them. The logs are looked at before and after the queues are
+counted, so that what happened meanwhile explains a difference.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pyspark.sql.types import StructType
+
+from duolog.client.cluster import Cluster
+from duolog.client.errors import ClientError, check
+from duolog.client.offsets import Bounds
+from duolog.client.operator import OperatorClient
+from duolog.config.address import parse_address
+from duolog.model.names import queue_state_topic
+from duolog.wire.kafka.apis import ApiKey
+from duolog_pipelines.audit.opening import WHOLE, JournalRecord, Opening, opening_of
+from duolog_pipelines.errors import Missing, PipelineError, Unreachable
+from pyspark_duolog.asking import Asking
+from pyspark_duolog.columns import COLUMNS, arrow_schema
+from pyspark_duolog.errors import BrokerAway
+from pyspark_duolog.source.brokers import Brokers
+from pyspark_duolog.source.options import SourceOptions, read_options
+from pyspark_duolog.source.planning import Range, Seen
+from pyspark_duolog.source.reading import RangeReader
+
+_READ = ("offset", "timestamp", "key", "value")
+_ANY_EPOCH = -1
+
+
+class QueueSeen(NamedTuple):
+    name: str
+    topic: str
+    """Whose records are its messages."""
+    counted: int
+    """Messages that the nodes count."""
+
+    @property
+    def journal(self) -> str:
+        return queue_state_topic(self.name)
+
+
+class Scope(NamedTuple):
+    queues: Sequence[QueueSeen]
+    before: Seen
+    """Topics and journals before the queues were counted."""
+    after: Seen
+    """And after it: up to here the audit goes."""
+
+    def partitions(self, queue: QueueSeen) -> Iterator[tuple[int, Bounds, Bounds | None]]:
+        """Each with the bounds of its messages, and of its journal if there is one."""
+        journal = self.after.get(queue.journal)
+        journals = {} if journal is None else journal.partitions
+        for partition, bounds in sorted(self.after[queue.topic].partitions.items()):
+            yield partition, bounds, journals.get(partition)
+
+    def arrived(self, queue: QueueSeen) -> int:
+        """Messages that came between the two looks."""
+        before = self.before[queue.topic].partitions
+        return sum(
+            bounds.end_offset - (before[each].end_offset if each in before else 0)
+            for each, bounds in self.after[queue.topic].partitions.items()
+        )
+
+
+class Nodes:
+    def __init__(self, bootstrap_servers: str, admin_address: str) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._admin = parse_address(admin_address)
+
+    def see(self, topics: str | None, queues: Sequence[str] | None) -> Scope:
+        """Those that are named, or all there are."""
+        try:
+            names = asyncio.run(self._names(queues))
+            wanted = [queue_state_topic(name) for name in names]
+            before = {**self._topics(topics), **self._named(wanted)}
+            counted = asyncio.run(self._counted(names))
+            sources = {each.topic for each in counted}
+            after = {**self._topics(topics), **self._named([*sources, *wanted])}
+        except BrokerAway as error:
+            raise Unreachable(f"{error}. Check that a node serves there.") from None
+        except ClientError as error:
+            raise PipelineError(
+                f"The queues could not be counted: {error}. Run it where a node runs, with --admin."
+            ) from None
+        there = [each for each in counted if each.topic in after]
+        return Scope(there, {**after, **before}, after)
+
+    async def _names(self, wanted: Sequence[str] | None) -> list[str]:
+        async with OperatorClient(self._admin) as client:
+            there = [each.name for each in await client.queues()]
+        if wanted is None:
+            return there
+        for name in wanted:
+            if name not in there:
+                raise Missing(f"There is no queue '{name}'. Run `duolog queue ls` to see them.")
+        return list(wanted)
+
+    async def _counted(self, names: Sequence[str]) -> list[QueueSeen]:
+        async with OperatorClient(self._admin) as client:
+            told = [await client.queue(name) for name in names]
+        return [QueueSeen(each.name, each.topic, each.counts.total) for each in told]
+
+    def _topics(self, wanted: str | None) -> Seen:
+        """Separated by commas, or all that are not internal."""
+        given = {"subscribePattern": ".*"} if wanted is None else {"subscribe": wanted}
+        return Brokers(self._options(**given)).see()
+
+    def _named(self, names: Sequence[str]) -> Seen:
+        if not names:
+            return {}
+        return Brokers(self._options(subscribe=",".join(names))).see()
+
+    def _options(self, **given: str) -> SourceOptions:
+        return read_options({"kafka.bootstrap.servers": self._bootstrap_servers, **given})
+
+    def opening(self, scope: Scope, queue: QueueSeen, partition: int) -> Opening:
+        """PipelineError where the journal was cut, and no snapshot of it can be read."""
+        state = scope.after.get(queue.journal)
+        bounds = None if state is None else state.partitions.get(partition)
+        if state is None or bounds is None or bounds.start_offset == 0:
+            return WHOLE
+        wanted = Range(queue.journal, state.id, partition, *bounds)
+        try:
+            found = opening_of(self._records(wanted))
+        except ValueError as error:
+            raise _no_opening(queue, partition, str(error)) from None
+        if found is None:
+            raise _no_opening(queue, partition, "it has no snapshot")
+        return found
+
+    def _records(self, wanted: Range) -> Iterator[JournalRecord]:
+        columns = StructType()
+        for name in _READ:
+            columns.add(name, COLUMNS[name])
+        options = self._options(subscribe=wanted.topic)
+        for batch in RangeReader(options, wanted, arrow_schema(columns)).read():
+            for row in batch.to_pylist():
+                time_ms = int(row["timestamp"].timestamp() * 1000)
+                yield JournalRecord(row["offset"], time_ms, row["key"], row["value"] or b"")
+
+    def meant_offset(self, topic: str, partition: int, epoch: int) -> int:
+        """Up to where what a leader of the epoch knew is what is in the log now."""
+
+        async def ask(cluster: Cluster) -> int:
+            asked = {
+                "partition": partition,
+                "current_leader_epoch": _ANY_EPOCH,
+                "leader_epoch": epoch,
+            }
+            fields = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [asked]}]}
+            leader = await cluster.leader(topic, partition)
+            response = await cluster.call(ApiKey.OFFSET_FOR_LEADER_EPOCH, fields, node=leader)
+            ((answered,),) = (each.partitions for each in response.topics)
+            check(answered.error_code, f"partition {partition} of topic '{topic}'")
+            return int(answered.end_offset)
+
+        options = self._options(subscribe=topic)
+        return Asking(options.bootstrap_servers, options.broker_timeout_ms).ask(ask)
+
+
+def _no_opening(queue: QueueSeen, partition: int, reason: str) -> PipelineError:
+    return PipelineError(
+        f"Partition {partition} of the queue '{queue.name}' cannot be audited: its journal does"
+        f" not begin at the start, and {reason}. Leave it out with the option queues."
+    )
