@@ -1,10 +1,10 @@
-"""The columns of the source, named and typed as those of Spark's Kafka source."""
+"""The columns of the source, named and typed as those of Spark's Kafka source.
+
+arrow_rows has the same as Arrow, which takes longer to import.
+"""
 
 from collections.abc import Mapping
 
-import numpy as np
-import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -17,7 +17,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pyspark_duolog.codec.decode import RECORD_TYPES
 from pyspark_duolog.errors import InvalidOption
 
 HEADERS = "headers"
@@ -33,7 +32,6 @@ COLUMNS: Mapping[str, DataType] = {
         StructType([StructField("key", StringType()), StructField("value", BinaryType())])
     ),
 }
-
 
 QUEUE_COLUMNS: Mapping[str, DataType] = {
     "key": BinaryType(),
@@ -75,28 +73,3 @@ def check_schema(schema: StructType, columns: Mapping[str, DataType] = COLUMNS) 
                 f"the column '{field.name}' is {expected.simpleString()}, "
                 f"not {field.dataType.simpleString()}"
             )
-
-
-def arrow_schema(schema: StructType) -> pa.Schema:
-    return to_arrow_schema(schema, timezone="UTC")
-
-
-def decoded_columns(schema: pa.Schema) -> list[str]:
-    """Those that a record itself has; the others are the same for a whole task."""
-    return [name for name in schema.names if name in RECORD_TYPES]
-
-
-def with_place(
-    decoded: pa.RecordBatch, schema: pa.Schema, topic: str, partition: int
-) -> pa.RecordBatch:
-    """All columns of the schema."""
-    count = decoded.num_rows
-    arrays = []
-    for name in schema.names:
-        if name == "topic":
-            arrays.append(pa.repeat(topic, count))
-        elif name == "partition":
-            arrays.append(pa.array(np.full(count, partition, np.int32)))
-        else:
-            arrays.append(decoded[name])
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -6,9 +6,10 @@ workers are forks of the daemon.
 
 from pyspark.daemon import manager
 
-import pyspark_duolog
+from pyspark_duolog.sink import writers
+from pyspark_duolog.source import batch_reader, stream_reader
 
-__all__ = ["pyspark_duolog"]
+__all__ = ["batch_reader", "stream_reader", "writers"]
 
 if __name__ == "__main__":
     manager()

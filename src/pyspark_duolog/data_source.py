@@ -1,6 +1,11 @@
-"""The data source as Spark finds it."""
+"""The data source as Spark finds it.
 
-from typing import Any
+Spark has a fresh Python process import this for almost every step of planning a query, most of
+them only to learn the schema. What reads and writes is therefore imported by whoever needs it:
+all of it together takes several times as long as everything else that such a step does.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
@@ -15,12 +20,10 @@ from pyspark.sql.types import StructType
 from pyspark_duolog.columns import full_schema, queue_schema
 from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.queues.options import QUEUE, read_queue_options
-from pyspark_duolog.queues.reader import DuologQueueReader
-from pyspark_duolog.sink.options import SinkOptions, read_sink_options
-from pyspark_duolog.sink.writers import DuologBatchWriter, DuologStreamWriter
-from pyspark_duolog.source.batch_reader import DuologBatchReader
-from pyspark_duolog.source.options import SourceOptions, read_options
-from pyspark_duolog.source.stream_reader import DuologStreamReader
+
+if TYPE_CHECKING:
+    from pyspark_duolog.sink.options import SinkOptions
+    from pyspark_duolog.source.options import SourceOptions
 
 
 class DuologDataSource(DataSource):
@@ -35,8 +38,12 @@ class DuologDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         if QUEUE in self.options:
+            from pyspark_duolog.queues.reader import DuologQueueReader
+
             given: Any = self.options
             return DuologQueueReader(read_queue_options(given), schema)
+        from pyspark_duolog.source.batch_reader import DuologBatchReader
+
         return DuologBatchReader(self._read_options(), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -44,21 +51,31 @@ class DuologDataSource(DataSource):
             raise InvalidOption(
                 "what a queue's messages are now is no stream; subscribe to the topic of its name"
             )
+        from pyspark_duolog.source.stream_reader import DuologStreamReader
+
         return DuologStreamReader(self._read_options(), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         _check_appending(overwrite)
+        from pyspark_duolog.sink.writers import DuologBatchWriter
+
         return DuologBatchWriter(self._read_sink_options(), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         _check_appending(overwrite)
+        from pyspark_duolog.sink.writers import DuologStreamWriter
+
         return DuologStreamWriter(self._read_sink_options(), schema)
 
-    def _read_sink_options(self) -> SinkOptions:
+    def _read_sink_options(self) -> "SinkOptions":
+        from pyspark_duolog.sink.options import read_sink_options
+
         given: Any = self.options
         return read_sink_options(given)
 
-    def _read_options(self) -> SourceOptions:
+    def _read_options(self) -> "SourceOptions":
+        from pyspark_duolog.source.options import read_options
+
         given: Any = self.options
         return read_options(given)
 

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrameReader
 from tests.harness.node import Node
 from tests.spark.conftest import Produce
 
-from pyspark_duolog.columns import arrow_schema, full_schema
+from pyspark_duolog.arrow_rows import arrow_schema
+from pyspark_duolog.columns import full_schema
 from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.source import reading
 from pyspark_duolog.source.brokers import Brokers

@@ -14,7 +14,8 @@ from tests.harness.node import Node
 from tests.spark.conftest import Produce
 
 from duolog.client.cluster import Cluster
-from pyspark_duolog.columns import arrow_schema, full_schema
+from pyspark_duolog.arrow_rows import arrow_schema
+from pyspark_duolog.columns import full_schema
 from pyspark_duolog.errors import DataLost
 from pyspark_duolog.sink import delivery
 from pyspark_duolog.sink.delivery import deliver

@@ -8,11 +8,10 @@ from typing import NamedTuple
 from duolog.client.cluster import Cluster
 from duolog.client.errors import Refused, check
 from duolog.wire.kafka.apis import ApiKey
+from duolog.wire.kafka.special_offsets import EARLIEST, LATEST
 
 TopicPartition = tuple[str, int]
 
-LATEST = -1
-EARLIEST = -2
 NO_OFFSET = -1
 PARTITIONS_PER_REQUEST_MAX = 10_000
 

@@ -10,8 +10,9 @@ from pyspark.sql.types import StructType
 
 from duolog.client.errors import Endpoint
 from duolog.client.operator import OperatorClient, Page, PeekedMessage
+from pyspark_duolog.arrow_rows import arrow_schema
 from pyspark_duolog.asking import first_answer
-from pyspark_duolog.columns import QUEUE_COLUMNS, arrow_schema, check_schema
+from pyspark_duolog.columns import QUEUE_COLUMNS, check_schema
 from pyspark_duolog.queues.options import QueueOptions
 
 PAGE_MESSAGES_MAX = 1_000

@@ -6,8 +6,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from duolog.client.offsets import EARLIEST
-from pyspark_duolog.columns import arrow_schema, check_schema
+from duolog.wire.kafka.special_offsets import EARLIEST
+from pyspark_duolog.arrow_rows import arrow_schema
+from pyspark_duolog.columns import check_schema
 from pyspark_duolog.errors import InvalidOffsets
 from pyspark_duolog.source.brokers import Brokers
 from pyspark_duolog.source.filters import Bounded, bounded_by

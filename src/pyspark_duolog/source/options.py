@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from duolog.client.offsets import EARLIEST, LATEST
+from duolog.wire.kafka.special_offsets import EARLIEST, LATEST
 from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.option import (
     BOOTSTRAP_SERVERS,

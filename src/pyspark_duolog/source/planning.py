@@ -6,7 +6,8 @@ Pure: told what the brokers have, it returns offsets and ranges.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from duolog.client.offsets import EARLIEST, LATEST, Bounds, TopicPartition
+from duolog.client.offsets import Bounds, TopicPartition
+from duolog.wire.kafka.special_offsets import EARLIEST, LATEST
 from pyspark_duolog.errors import DataLost, InvalidOffsets, place
 from pyspark_duolog.source.offsets import Offsets, TopicOffsets
 from pyspark_duolog.source.options import PartitionOffsets

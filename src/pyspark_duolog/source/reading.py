@@ -9,10 +9,10 @@ import pyarrow as pa
 from duolog.client.cluster import is_passing
 from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
 from duolog.model.errors import Refusal
+from pyspark_duolog.arrow_rows import decoded_columns, with_place
 from pyspark_duolog.asking import CLIENT_ID, RETRY_PAUSE_SECONDS
 from pyspark_duolog.codec.decode import decode
 from pyspark_duolog.codec.layout import Batches, find_batches
-from pyspark_duolog.columns import decoded_columns, with_place
 from pyspark_duolog.errors import BrokerAway, ConnectorError, Damaged, DataLost, place
 from pyspark_duolog.source.brokers import Brokers
 from pyspark_duolog.source.fetch_connection import Answer, FetchConnection

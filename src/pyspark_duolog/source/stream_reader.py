@@ -15,8 +15,10 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from duolog.client.offsets import LATEST, TopicPartition
-from pyspark_duolog.columns import arrow_schema, check_schema
+from duolog.client.offsets import TopicPartition
+from duolog.wire.kafka.special_offsets import LATEST
+from pyspark_duolog.arrow_rows import arrow_schema
+from pyspark_duolog.columns import check_schema
 from pyspark_duolog.errors import ConnectorError, InvalidOffsets
 from pyspark_duolog.source.batch_reader import RangePartition, starting_offsets
 from pyspark_duolog.source.brokers import Brokers

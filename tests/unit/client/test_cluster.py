@@ -8,8 +8,9 @@ from tests.unit.client.kafka_server import NODE_ID, KafkaServer
 
 from duolog.client.cluster import Cluster
 from duolog.client.errors import Refused, Unreachable
-from duolog.client.offsets import LATEST, list_offsets
+from duolog.client.offsets import list_offsets
 from duolog.wire.kafka.apis import ApiKey
+from duolog.wire.kafka.special_offsets import LATEST
 
 NOT_LEADER_OR_FOLLOWER = 6
 

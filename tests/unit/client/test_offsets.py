@@ -8,8 +8,9 @@ from tests.unit.client.kafka_server import KafkaServer
 from duolog.client import offsets
 from duolog.client.cluster import Cluster
 from duolog.client.errors import Refused
-from duolog.client.offsets import EARLIEST, Bounds, bounds_of, list_offsets
+from duolog.client.offsets import Bounds, bounds_of, list_offsets
 from duolog.wire.kafka.apis import ApiKey
+from duolog.wire.kafka.special_offsets import EARLIEST
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 

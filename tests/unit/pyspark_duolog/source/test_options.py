@@ -1,6 +1,6 @@
 import pytest
 
-from duolog.client.offsets import EARLIEST, LATEST
+from duolog.wire.kafka.special_offsets import EARLIEST, LATEST
 from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.option import Endpoint
 from pyspark_duolog.source.options import SourceOptions, read_options

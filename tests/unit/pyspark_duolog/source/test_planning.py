@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duolog.client.offsets import EARLIEST, LATEST, Bounds, TopicPartition
+from duolog.client.offsets import Bounds, TopicPartition
+from duolog.wire.kafka.special_offsets import EARLIEST, LATEST
 from pyspark_duolog.errors import DataLost, InvalidOffsets
 from pyspark_duolog.source.offsets import Offsets, TopicOffsets
 from pyspark_duolog.source.planning import (
