@@ -16,10 +16,10 @@ BENCH_DEBIAN_PACKAGES := gcc libc6-dev librdkafka-dev
 
 FAST_TESTS := tests/unit tests/style tests/conformance
 
-.PHONY: help run cluster sim test check fast lint bench constraints clean
+.PHONY: help run cluster demo-pipeline sim test check fast lint bench constraints clean
 
 help:  ## list what can be made
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
 run: $(STAMPS)/run  ## serve in the foreground; ARGS="--data DIR" and the like are passed on
 	@exec $(BIN)/duolog serve --set log.format=text $(ARGS)
@@ -27,6 +27,11 @@ run: $(STAMPS)/run  ## serve in the foreground; ARGS="--data DIR" and the like a
 cluster: $(STAMPS)/run  ## run an etcd and three nodes on this machine; ARGS are passed on
 	@command -v etcd >/dev/null || .ci/debian etcd-server
 	@exec $(BIN)/duolog cluster up $(ARGS)
+
+demo-pipeline: $(STAMPS)/spark  ## show the pipelines on Spark: traffic, bills, audit, archive, replay
+	@java -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || .ci/debian openjdk-17-jre-headless
+	@rm -rf build/demo
+	@exec $(BIN)/duolog demo pipeline --data build/demo $(ARGS)
 
 sim: $(STAMPS)/run  ## simulate clusters that are hurt in every way: SEEDS=50, on all cores
 	@exec $(BIN)/python -m duolog.sim --seeds $(or $(SEEDS),50) $(ARGS)
@@ -73,9 +78,13 @@ $(STAMPS)/run: pyproject.toml constraints.txt | $(STAMPS)/venv
 	$(BIN)/pip install --quiet -e . -c constraints.txt
 	@touch $@
 
+$(STAMPS)/spark: pyproject.toml constraints.txt | $(STAMPS)/venv
+	$(BIN)/pip install --quiet -e '.[spark]' -c constraints.txt
+	@touch $@ $(STAMPS)/run
+
 $(STAMPS)/dev: pyproject.toml constraints.txt | $(STAMPS)/venv
 	$(BIN)/pip install --quiet -e '.[dev]' -c constraints.txt
-	@touch $@ $(STAMPS)/run
+	@touch $@ $(STAMPS)/run $(STAMPS)/spark
 
 $(STAMPS)/bench: pyproject.toml constraints.txt | $(STAMPS)/venv
 	$(BIN)/pip install --quiet -e '.[bench]' -c constraints.txt

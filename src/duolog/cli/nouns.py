@@ -25,7 +25,7 @@ NOUNS = {
 }
 BESIDE = {
     "pipeline": Loaded("Usage, bills and more, computed by Spark.", "duolog_pipelines.commands"),
-    "demo": Loaded("Examples that run by themselves.", "duolog_pipelines.demo"),
+    "demo": Loaded("Examples that run by themselves.", "duolog_pipelines.demo.commands"),
 }
 """Of packages beside this one, which knows only their names: they may be left out."""
 

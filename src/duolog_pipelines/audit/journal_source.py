@@ -8,7 +8,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from duolog_pipelines.audit.events import SCHEMA, event_batch
-from pyspark_duolog.columns import COLUMNS, arrow_schema
+from pyspark_duolog.arrow_rows import arrow_schema
+from pyspark_duolog.columns import COLUMNS
 from pyspark_duolog.source.batch_reader import DuologBatchReader
 from pyspark_duolog.source.options import read_options
 

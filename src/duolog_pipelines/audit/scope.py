@@ -19,8 +19,9 @@ from duolog.model.names import queue_state_topic
 from duolog.wire.kafka.apis import ApiKey
 from duolog_pipelines.audit.opening import WHOLE, JournalRecord, Opening, opening_of
 from duolog_pipelines.errors import Missing, PipelineError, Unreachable
+from pyspark_duolog.arrow_rows import arrow_schema
 from pyspark_duolog.asking import Asking
-from pyspark_duolog.columns import COLUMNS, arrow_schema
+from pyspark_duolog.columns import COLUMNS
 from pyspark_duolog.errors import BrokerAway
 from pyspark_duolog.source.brokers import Brokers
 from pyspark_duolog.source.options import SourceOptions, read_options

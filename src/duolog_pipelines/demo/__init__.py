@@ -1,0 +1,1 @@
+"""Examples that run by themselves: traffic of which everything is known, and what finds it."""
