@@ -1,5 +1,6 @@
 """What is written is in the log once, whatever happens on the way."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -90,6 +91,38 @@ def test_a_stream_is_written_once_each_time_it_is_run(
         .collect()
     )
     assert sorted(row.v for row in read) == list(range(60))
+
+
+def test_a_second_query_with_the_checkpoint_of_a_running_one_takes_over_from_it(
+    stream: DataStreamReader,
+    node: Node,
+    new_topic: Callable[..., str],
+    produce: Produce,
+    checkpoint: Path,
+) -> None:
+    source, target = new_topic(), new_topic()
+    produce(source, 30)
+    writer = (
+        stream.option("subscribe", source)
+        .load()
+        .select("value")
+        .writeStream.format("duolog")
+        .option("kafka.bootstrap.servers", node.kafka)
+        .option("topic", target)
+        .option("checkpointLocation", str(checkpoint))
+    )
+    first = writer.start()
+    while not values(node, target):
+        assert first.isActive
+        time.sleep(0.05)
+    second = writer.start()
+    try:
+        produce(source, 30, first=30)
+        second.processAllAvailable()
+        assert not first.isActive
+    finally:
+        second.stop()
+    assert values(node, target) == {str(number): 1 for number in range(60)}
 
 
 def test_a_column_that_cannot_be_written_is_named(

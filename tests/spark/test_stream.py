@@ -177,6 +177,50 @@ def test_a_topic_that_goes_ends_the_query_and_is_named_also_when_another_has_its
     assert batches.numbers == sorted([*range(10), *range(30)])
 
 
+def test_a_topic_made_anew_under_a_running_query_ends_it(
+    stream: DataStreamReader,
+    admin: AdminClient,
+    new_topic: Callable[..., str],
+    topic: str,
+    produce: Produce,
+    batches: Batches,
+) -> None:
+    produce(topic, 10)
+    query = stream.option("subscribe", topic).load().writeStream.foreachBatch(batches).start()
+    try:
+        query.processAllAvailable()
+        admin.delete_topics([topic])[topic].result()
+        new_topic(name=topic)
+        produce(topic, 30)
+        said = rf"{query.id}(.|\n)*topic '{topic}' was deleted(.|\n)*partition 0 up to offset 5"
+        with pytest.raises(StreamingQueryException, match=said):
+            query.awaitTermination(60)
+    finally:
+        query.stop()
+    assert batches.numbers == list(range(10))
+
+
+def test_a_damaged_segment_ends_the_query_and_the_offset_is_named(
+    stream: DataStreamReader,
+    node: Node,
+    new_topic: Callable[..., str],
+    produce: Produce,
+    run: Run,
+) -> None:
+    topic = new_topic(partitions=1, segment_bytes="16384")
+    produce(topic, 3_000, partitions=1, batch=50)
+    segment = node.segments(topic)[1]
+    data = bytearray(segment.read_bytes())
+    data[100] ^= 1
+    segment.write_bytes(data)
+    said = (
+        rf"query [0-9a-f-]{{36}}, batch 0: partition 0 of topic '{topic}' at offset (.|\n)*"
+        f"the batch at offset {int(segment.stem)} has a wrong checksum"
+    )
+    with pytest.raises(StreamingQueryException, match=said):
+        run(stream.option("subscribe", topic))
+
+
 def test_records_that_were_removed_unread_end_the_query_and_are_named(
     stream: DataStreamReader,
     admin: AdminClient,
@@ -202,10 +246,10 @@ def test_a_checkpoint_that_lies_is_found_out(
     stream: DataStreamReader, topic: str, produce: Produce, run: Run, checkpoint: Path
 ) -> None:
     produce(topic, 10)
-    run(stream.option("subscribe", topic))
+    query = run(stream.option("subscribe", topic))
     offsets = checkpointed(checkpoint)
     offsets["topics"][topic]["next"]["0"] = 500
     rewrite(checkpoint, offsets)
-    said = f"partition 0 of topic '{topic}' at offset 500"
+    said = rf"{query.id}(.|\n)*partition 0 of topic '{topic}' at offset 500"
     with pytest.raises(StreamingQueryException, match=said):
         run(stream.option("subscribe", topic))
