@@ -1,14 +1,16 @@
 """Sends what a manifest names, so that each record is in the log once, however often it is tried.
 
-The batches of a partition leave in order, one at a time, under the manifest's producer, with
+The batches of a partition leave in order, a few at a time, under the manifest's producer, with
 sequences that count from its first record. A batch that is sent again is recognised by the
-broker. After a crash the log is read from where it ended before: the last sequence of this
-producer in it tells what was written, whether or not a broker still remembers the producer.
+broker, and one whose predecessor is missing is refused. After a crash the log is read from where
+it ended before: the last sequence of this producer in it tells what was written, whether or not a
+broker still remembers the producer.
 """
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -17,6 +19,7 @@ from duolog.client.cluster import Cluster
 from duolog.client.consumer import fetch
 from duolog.client.errors import Refused, check
 from duolog.client.offsets import bounds_of
+from duolog.model.limits import PRODUCER_BATCHES_REMEMBERED
 from duolog.records.checksum import seal
 from duolog.records.header import PRODUCER_ID_AT
 from duolog.records.iterator import iter_batches
@@ -28,6 +31,9 @@ from pyspark_duolog.sink.options import SinkOptions
 from pyspark_duolog.sink.staging import Staged, discard
 
 PARTITIONS_AT_ONCE_MAX = 64
+UNANSWERED_MAX = PRODUCER_BATCHES_REMEMBERED
+"""Batches of a partition that are on their way. Of more, a broker would not recognise the first
+when all are sent again after a broken connection that it had read to the end."""
 
 _ALL_IN_SYNC = -1
 _TIMEOUT_MS = 30_000
@@ -105,6 +111,29 @@ class _Delivery:
         if str(described.id) != target.topic_id:
             raise ConnectorError(f"topic '{target.topic}' was deleted and made anew meanwhile")
         written = await self._written(cluster, target) if look_first else 0
+        unanswered: deque[asyncio.Task[None]] = deque()
+        # A broker takes any sequence of a producer that it does not know. So nothing follows
+        # the first batch before that is written: a refusal of it would leave a gap.
+        unanswered_max = 1
+        try:
+            for batch in self._unwritten(target, written):
+                if len(unanswered) == unanswered_max:
+                    await unanswered.popleft()
+                    unanswered_max = UNANSWERED_MAX
+                sending = produce(cluster, target.topic, target.partition, batch)
+                unanswered.append(asyncio.create_task(self._counted(sending)))
+            while unanswered:
+                await unanswered.popleft()
+        finally:
+            for each in unanswered:
+                each.cancel()
+            await asyncio.gather(*unanswered, return_exceptions=True)
+
+    async def _counted(self, sending: Coroutine[None, None, None]) -> None:
+        await sending
+        self._batches_sent += 1
+
+    def _unwritten(self, target: Target, written: int) -> Iterator[bytes]:
         sequence = 0
         for file, position, size, record_count in target.batches:
             if sequence >= written:
@@ -117,8 +146,7 @@ class _Delivery:
                     sequence,
                 )
                 seal(batch)
-                await produce(cluster, target.topic, target.partition, bytes(batch))
-                self._batches_sent += 1
+                yield bytes(batch)
             sequence += record_count
 
     def _batch(self, file: str, position: int, size: int) -> bytearray:
