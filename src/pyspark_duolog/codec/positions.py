@@ -103,10 +103,9 @@ def _find_records(group: Group) -> tuple[Integers, Integers]:
         index[:lanes] += 1
         step += 1
         lanes = int(np.searchsorted(-counts, -step))
-    view = group.data.data
     for lane in range(lanes):
         first, count = int(index[lane]), int(counts[lane]) - step
-        starts, ends = _walk(view, int(at[lane]), int(body_end[lane]), count)
+        starts, ends = _walk(group.data, int(at[lane]), int(body_end[lane]), count)
         record_at[first : first + count] = starts
         record_end[first : first + count] = ends
         at[lane] = ends[-1]
@@ -115,24 +114,29 @@ def _find_records(group: Group) -> tuple[Integers, Integers]:
     return record_at, record_end
 
 
-def _walk(data: memoryview, at: int, body_end: int, count: int) -> tuple[list[int], list[int]]:
-    starts, ends = [], []
-    for _ in range(count):
-        if at >= body_end:
-            raise CorruptBatch("a record reaches beyond its batch")
-        # Most lengths take two bytes; a call for each would take as long as all the rest.
-        first = data[at]
-        second = data[at + 1] if first >= 0x80 and at + 1 < body_end else 0x80
-        if second < 0x80:
-            length, at = (first & 0x7F | second << 7) >> 1 ^ -(first & 1), at + 2
-        else:
-            length, at = read_varint(data, at)
-        starts.append(at)
-        at += length
-        if length < 0 or at > body_end:
-            raise CorruptBatch("a record reaches beyond its batch")
-        ends.append(at)
-    return starts, ends
+def _walk(data: Bytes, at: int, body_end: int, count: int) -> tuple[Integers, Integers]:
+    """One batch, record by record: only where each ends is found in Python."""
+    body = data[at:body_end].data
+    ends = []
+    end = 0
+    try:
+        for _ in range(count):
+            # Most lengths take two bytes; a call for each would take as long as all the rest.
+            first, second = body[end], body[end + 1]
+            if first >= 0x80 and second < 0x80:
+                end += 2 + ((first & 0x7F | second << 7) >> 1)
+            else:
+                length, start = read_varint(body, end)
+                end = start + length
+            ends.append(end)
+    except IndexError:
+        raise CorruptBatch("a record reaches beyond its batch") from None
+    found = np.array(ends, np.int64) + at
+    length, starts = read_varints(data, np.concatenate(([at], found[:-1])))
+    # This also refuses odd numbers, which are negative lengths and were taken for others above.
+    if np.any((length < 0) | (starts + length != found) | (found > body_end)):
+        raise CorruptBatch("a record reaches beyond its batch")
+    return starts, found
 
 
 def _check_order(group: Group, offset_delta: Integers) -> None:
