@@ -26,6 +26,9 @@ VERSIONS: Mapping[ApiKey, int] = MappingProxyType(
         ApiKey.INIT_PRODUCER_ID: 4,
         ApiKey.OFFSET_FOR_LEADER_EPOCH: 4,
         ApiKey.DESCRIBE_CONFIGS: 4,
+        ApiKey.DESCRIBE_LOG_DIRS: 2,
+        ApiKey.CREATE_PARTITIONS: 3,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: 0,
         ApiKey.OFFSET_DELETE: 0,
     }
 )

@@ -19,7 +19,7 @@ VERBS = {
         *("create", "ls", "info", "send", "receive", "peek"),
         *("purge", "redrive", "replay", "rm"),
     },
-    "cluster": {"up", "down", "kill", "start", "status", "events", "drain", "certs"},
+    "cluster": {"up", "down", "kill", "start", "status", "events", "drain", "apply", "certs"},
     "pipeline": {"ls", "run", "status", "backfill"},
 }
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from duolog.cli.given import AdminOption, ConfigOption, SetOption, door_address
+from duolog.cli.consent import DryRunOption, YesOption
+from duolog.cli.given import AdminOption, ConfigOption, KafkaOption, SetOption, door_address
 from duolog.cli.output import Format, FormatOption
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -115,6 +116,22 @@ def drain(
     from duolog.cli.session import run
 
     run(actions.drain(door_address("admin", admin, config), node, output, undo=undo))
+
+
+@app.command()
+def apply(
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False)],
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+    kafka: KafkaOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Add partitions and move them as a file says that the pipeline `load` has made."""
+    from duolog.cli.clusters.applying import apply
+    from duolog.cli.session import run
+
+    run(apply(door_address("kafka", kafka, config), file, output, yes=yes, dry_run=dry_run))
 
 
 @app.command()
