@@ -12,6 +12,7 @@ MODULES = {
     "audit": "duolog_pipelines.audit.pipeline",
     "archive": "duolog_pipelines.archive.pipeline",
     "replay": "duolog_pipelines.archive.replay",
+    "load": "duolog_pipelines.load.pipeline",
 }
 """By name, in the order in which a run of all of them would make sense."""
 

@@ -1,0 +1,1 @@
+"""Where the load is: partitions, keys, queues and nodes, and what to do about it."""
