@@ -139,7 +139,7 @@ class ServedCopies:
             if is_damaged or node in leadership.in_sync:
                 is_due = leadership.has_fallen_back(node)
             else:
-                is_due = node in leadership.ready(partition.high_watermark)
+                is_due = node in leadership.ready(partition.high_watermark, self._heard_ms)
             if is_due:
                 self.reconsider(partition)
 

@@ -26,7 +26,7 @@ def plan_in_sync(
     for each in standings:
         leaving.update(each.leadership.leaving(each.end_offset, now_ms, heard_ms))
     admissible = [
-        {*each.leadership.in_sync, *each.leadership.ready(each.high_watermark)}
+        {*each.leadership.in_sync, *each.leadership.ready(each.high_watermark, heard_ms)}
         for each in standings
     ]
     everywhere = set.intersection(*admissible) - leaving

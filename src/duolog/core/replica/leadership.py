@@ -31,6 +31,8 @@ class Follower:
     asked_ms: int = 0
     has_fallen_back: bool = False
     """Whether it gave up records that it had reported, or has to because they are damaged."""
+    left_ms: int = UNKNOWN
+    """When it was last seen to have left the in-sync set."""
 
 
 class Leadership:
@@ -87,6 +89,9 @@ class Leadership:
             if node not in self.in_sync and node in self._followers:
                 # Who has just been let in has a whole interval to show itself.
                 self._followers[node].caught_up_ms = now_ms
+        for node in self.in_sync:
+            if node not in state.in_sync and node in self._followers:
+                self._followers[node].left_ms = now_ms
         self.state = state
         self.in_sync = state.in_sync
         self.require(self._wanted_in_sync)
@@ -192,8 +197,11 @@ class Leadership:
             caught_up_ms = max(caught_up_ms, heard_ms.get(node, caught_up_ms))
         return now_ms - caught_up_ms > self._lag_ms_max
 
-    def ready(self, high_watermark: int) -> tuple[int, ...]:
-        """Replicas that may enter: they have all that is committed, now or by leaders before."""
+    def ready(self, high_watermark: int, heard_ms: Mapping[int, int]) -> tuple[int, ...]:
+        """Replicas that may enter: they have all that is committed, now or by leaders before,
+        and have asked for something since they left. One that is gone for good had everything,
+        too, and nothing could be committed while it is proposed.
+        """
         least = max(high_watermark, self.start_offset)
         return tuple(
             node
@@ -201,6 +209,7 @@ class Leadership:
             if follower.end_offset >= least
             and follower.broker_epoch > NOT_REGISTERED
             and not follower.has_fallen_back
+            and heard_ms.get(node, UNKNOWN) >= follower.left_ms
             and node not in self.in_sync
             and node not in self.state.asynchronous
         )

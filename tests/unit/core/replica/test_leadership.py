@@ -80,9 +80,9 @@ def test_rule_04_an_earlier_run_of_a_follower_is_not_believed() -> None:
 def test_rule_04_a_node_that_is_not_registered_does_not_enter() -> None:
     leadership = lead(replace(STATE, in_sync=(1,)))
     leadership.fetched(2, 0, 10, 10, 0)
-    assert leadership.ready(10) == ()
+    assert leadership.ready(10, {}) == ()
     leadership.fetched(2, 6, 10, 10, 0)
-    assert leadership.ready(10) == (2,)
+    assert leadership.ready(10, {}) == (2,)
 
 
 def test_who_is_no_replica_counts_for_nothing() -> None:
@@ -127,17 +127,26 @@ def test_rule_10_one_that_gives_up_what_it_had_leaves_at_once() -> None:
     leadership.fetched(2, 1, 4, 10, 1)
     assert leadership.leaving(10, 1, {2: 1}) == (2,)
     leadership.committed(replace(STATE, in_sync=(1,)), 2)
-    assert leadership.ready(4) == ()
+    assert leadership.ready(4, {2: 3}) == ()
     leadership.fetched(2, 1, 10, 10, 3)
-    assert leadership.ready(10) == (2,)
+    assert leadership.ready(10, {2: 3}) == (2,)
 
 
 def test_one_enters_with_all_that_is_committed_now_or_was_before_the_election() -> None:
     leadership = lead(replace(STATE, in_sync=(1,)), end_offset=8)
     leadership.fetched(2, 1, 7, 10, 0)
     leadership.fetched(3, 1, 8, 10, 0)
-    assert leadership.ready(5) == (3,)
-    assert leadership.ready(9) == ()
+    assert leadership.ready(5, {}) == (3,)
+    assert leadership.ready(9, {}) == ()
+
+
+def test_one_that_is_gone_does_not_enter_again_though_it_had_everything() -> None:
+    leadership = lead()
+    leadership.fetched(2, 1, 10, 10, 5)
+    leadership.fetched(3, 1, 10, 10, 5)
+    leadership.committed(replace(STATE, in_sync=(1, 2)), 7)
+    assert leadership.ready(10, {2: 5, 3: 5}) == ()
+    assert leadership.ready(10, {2: 5, 3: 8}) == (3,)
 
 
 def test_rule_10_one_that_reports_damage_does_not_count_wherever_it_is() -> None:
@@ -145,7 +154,7 @@ def test_rule_10_one_that_reports_damage_does_not_count_wherever_it_is() -> None
     leadership.fetched(2, 1, 10, 10, 0, is_damaged=True)
     leadership.fetched(3, 1, 10, 10, 0, is_damaged=True)
     assert leadership.leaving(10, 0, {2: 0}) == (2,)
-    assert leadership.ready(10) == ()
+    assert leadership.ready(10, {}) == ()
 
 
 def test_rule_07_nothing_is_committed_without_those_that_are_eligible() -> None:
