@@ -132,9 +132,9 @@ def _walk(data: Bytes, at: int, body_end: int, count: int) -> tuple[Integers, In
     except IndexError:
         raise CorruptBatch("a record reaches beyond its batch") from None
     found = np.array(ends, np.int64) + at
-    length, starts = read_varints(data, np.concatenate(([at], found[:-1])))
+    lengths, starts = read_varints(data, np.concatenate(([at], found[:-1])))
     # This also refuses odd numbers, which are negative lengths and were taken for others above.
-    if np.any((length < 0) | (starts + length != found) | (found > body_end)):
+    if np.any((lengths < 0) | (starts + lengths != found) | (found > body_end)):
         raise CorruptBatch("a record reaches beyond its batch")
     return starts, found
 
