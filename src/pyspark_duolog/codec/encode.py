@@ -81,8 +81,10 @@ def encode(
     content = memoryview(records.buffers()[2])
     max_timestamps = np.maximum.reduceat(rows.timestamp_ms, starts)
     for number, start in enumerate(starts.tolist()):
+        body = content[edges[number] : edges[number + 1]]
         batch = bytearray(HEADER_BYTES)
-        batch += compress(compression, content[edges[number] : edges[number + 1]])
+        # What is not compressed is copied once less in this way.
+        batch += body if compression == NONE else compress(compression, body)
         record_count = int(counts[number])
         sequence = producer.sequence
         if sequence != NO_SEQUENCE:

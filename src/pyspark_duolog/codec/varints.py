@@ -50,12 +50,16 @@ def _read_varints(data: Bytes, at: Integers, bits: int) -> tuple[Integers, Integ
 
 def varint_sizes(values: Integers) -> Integers:
     """How many bytes each takes when written."""
-    zigzag = _zigzag(values)
-    sizes = np.ones(len(values), np.int64)
-    rest = zigzag >> np.uint64(_BITS_PER_BYTE)
-    while np.any(rest):
-        sizes += rest != 0
-        rest >>= np.uint64(_BITS_PER_BYTE)
+    return _sizes(_zigzag(values))
+
+
+def _sizes(zigzag: npt.NDArray[np.uint64]) -> Integers:
+    sizes = np.ones(len(zigzag), np.int64)
+    largest = int(zigzag.max(initial=0))
+    shift = _BITS_PER_BYTE
+    while largest >> shift:
+        sizes += zigzag >= np.uint64(1 << shift)
+        shift += _BITS_PER_BYTE
     return sizes
 
 
@@ -66,8 +70,10 @@ def write_varints(values: Integers) -> tuple[Bytes, npt.NDArray[Any]]:
     numbers one after another; rows of several fields can be put side by side first.
     """
     zigzag = _zigzag(values)
-    sizes = varint_sizes(values)
+    sizes = _sizes(zigzag)
     width = int(sizes.max(initial=1))
+    if width == 1:
+        return zigzag.astype(np.uint8)[:, None], np.ones((len(values), 1), np.bool_)
     places = np.arange(width)
     shifts = (places * _BITS_PER_BYTE).astype(np.uint64)
     rows = ((zigzag[:, None] >> shifts) & np.uint64(_LOW_BITS)).astype(np.uint8)
