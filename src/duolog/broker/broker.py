@@ -243,7 +243,9 @@ class Broker:
             is_sole = len(state.replicas) == 1
             partition = self.storage.open(topic, index, state.leader_epoch, is_sole=is_sole)
             if not topic.internal:
-                partition.produced = self.meter.partition_tally(topic.name, topic.id.bytes, index)
+                partition.produced = self.meter.partition_tally(
+                    topic.name, topic.id.bytes, index, partition
+                )
                 partition.fetched = self.meter.tally("topic", topic.name, "fetch")
             opened.append((partition, entry))
             # Opening takes about a millisecond, and others are being served meanwhile.

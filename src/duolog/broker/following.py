@@ -52,7 +52,7 @@ class FollowingReplica(Replica):
             raise
         for header, _ in batches:
             self._producers.replay(header, header.base_offset, now_ms)
-        self.batches_since_snapshot += len(batches)
+        self.batches_in += len(batches)
         self.bytes_in += len(data)
         if self._fsync:
             self._flusher.request(self)

@@ -61,7 +61,7 @@ class LeadingReplica(FollowingReplica):
     def lead(self, entry: PartitionEntry, node: int, *, lag_ms_max: int) -> bool:
         """Lead as the entry says; whether that is a new epoch."""
         state = entry.state
-        is_new = self.entry is None or state.leader_epoch > self.leader_epoch or not self._leads
+        is_new = self.entry is None or state.leader_epoch > self.leader_epoch or not self.leads
         is_known = self.entry is not None and self.entry.mod_revision >= entry.mod_revision
         self.entry = entry
         if is_new:
@@ -92,9 +92,9 @@ class LeadingReplica(FollowingReplica):
 
     def follow(self, entry: PartitionEntry) -> bool:
         """Follow whoever leads, if anybody; whether this node led until now."""
-        led = self._leads and self.entry is not None
+        led = self.leads and self.entry is not None
         state = entry.state
-        if self._leads:
+        if self.leads:
             self.log.forget_idle_epoch()
             self._refuse_all_waiting(_gone(self))
         self.entry = entry
@@ -110,7 +110,7 @@ class LeadingReplica(FollowingReplica):
 
     def retire(self) -> bool:
         """Have no role any more; whether this node led until now."""
-        led = self._leads and self.entry is not None
+        led = self.leads and self.entry is not None
         self._not_leading = NotLeader(f"topic '{self.topic.name}' is not here any more")
         self.leadership = None
         self._settle_refusal()
@@ -127,7 +127,8 @@ class LeadingReplica(FollowingReplica):
         self._settle_refusal()
 
     @property
-    def _leads(self) -> bool:
+    def leads(self) -> bool:
+        """Whether it is this node's epoch, though it may be suspended."""
         return self._not_leading is None
 
     @property
@@ -181,7 +182,7 @@ class LeadingReplica(FollowingReplica):
 
     def recount(self) -> None:
         """Move the high watermark to where the replicas, as far as is known, have come."""
-        if not self._leads:
+        if not self.leads:
             return
         own_end_offset = self.copied_offset
         if self.leadership is None:

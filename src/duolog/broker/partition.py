@@ -100,7 +100,7 @@ class Partition(LeadingReplica):
             self._producers.replay(header, base_offset, now_ms)
         else:
             base_offset = self.log.stage(batch, header, self.leader_epoch)
-        self.batches_since_snapshot += 1
+        self.batches_in += 1
         self.bytes_in += len(batch)
         return base_offset, base_offset + header[_LAST_OFFSET_DELTA] + 1
 
@@ -119,7 +119,7 @@ class Partition(LeadingReplica):
             raise
         if is_numbered:
             self._producers.replay(header, base_offset, now_ms)
-        self.batches_since_snapshot += 1
+        self.batches_in += 1
         self.bytes_in += header[_BATCH_LENGTH] + LENGTH_PREFIX_BYTES
         if self._defers:
             self._writes.request(self)
@@ -172,6 +172,7 @@ class Partition(LeadingReplica):
         try:
             self.log.write_staged(now_ms)
         except StorageFailed as failure:
+            self.produced.discount(*self.log.dropped)
             self._write_failed(failure, now_ms)
             raise
         if self._defers:

@@ -15,7 +15,8 @@ from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
 from duolog.broker.waiting import Reader, Waiter
 from duolog.core.producers import ProducerTable
-from duolog.core.usage.tally import UNMETERED, PartitionTally, Tally
+from duolog.core.usage.partition_tally import UNMETERED_PARTITION, PartitionTally
+from duolog.core.usage.tally import UNMETERED, Tally
 from duolog.log.log import Log
 from duolog.log.reader import LogSlice
 from duolog.model.errors import OffsetOutOfRange, Refusal, StorageFailed
@@ -65,9 +66,10 @@ class Replica:
         "_readers",
         "_retry_ms",
         "_snapshot",
+        "_snapshot_batches",
         "_waiting",
         "_waiting_durable",
-        "batches_since_snapshot",
+        "batches_in",
         "bytes_in",
         "bytes_out",
         "fetched",
@@ -90,10 +92,12 @@ class Replica:
         """Readers see offsets below it. It never goes back."""
         self.is_incomplete = False
         """Whether durable records are missing here: such a copy must not lead."""
-        self.batches_since_snapshot = 0
+        self.batches_in = 0
+        self._snapshot_batches = 0
+        """How many of them there were at the last snapshot."""
         self.bytes_in = 0
         self.bytes_out = 0
-        self.produced: PartitionTally = UNMETERED
+        self.produced: PartitionTally = UNMETERED_PARTITION
         self.fetched: Tally = UNMETERED
         """What users of the Kafka door use of it."""
         self._flusher = parts.flusher
@@ -108,6 +112,10 @@ class Replica:
         self._snapshot: tuple[int, bytes] | None = None
         """Of the producers, at that offset; not written down yet."""
         self._producers = self._rebuild_producers()
+
+    @property
+    def end_offset(self) -> int:
+        return self.log.end_offset
 
     def wait_committed(self, end_offset: int, waiter: Waiter) -> None:
         """Tell the waiter once the high watermark, now below the offset, has reached it."""
@@ -208,12 +216,16 @@ class Replica:
         """
         if self._snapshot is None:
             self._snapshot = self.log.end_offset, self._producers.snapshot()
-            self.batches_since_snapshot = 0
+            self._snapshot_batches = self.batches_in
         offset, state = self._snapshot
         if self.log.durable_offset < offset:
             return None
         self._snapshot = None
         return self.log.snapshot_writing(PRODUCERS_SNAPSHOT, offset, state)
+
+    @property
+    def batches_since_snapshot(self) -> int:
+        return self.batches_in - self._snapshot_batches
 
     @property
     def wants_snapshot(self) -> bool:

@@ -43,6 +43,7 @@ class Appender:
         "_staged_headers",
         "_sync_limit",
         "_unsynced",
+        "dropped",
         "durable_offset",
         "end_offset",
         "marks",
@@ -80,6 +81,8 @@ class Appender:
         self._staged: list[memoryview] = []
         self._staged_headers: list[BatchHeader] = []
         self._staged_bytes = 0
+        self.dropped = (0, 0)
+        """Batches and bytes that were staged when a write failed, and are not in the log."""
         self._failure: OSError | None = None
         """Set when only opening the log again can tell what its files hold."""
         self._reader = LogReader(self.segments)
@@ -223,6 +226,7 @@ class Appender:
         self._roll_from_ms = -1
 
     def _drop_staged(self) -> None:
+        self.dropped = len(self._staged), self._staged_bytes
         self._staged.clear()
         self._staged_headers.clear()
         self._staged_bytes = 0

@@ -156,9 +156,15 @@ class QueuePartition:
         for offset, trait in traits.items():
             if trait.key is not None:
                 self.deduplication.remember(trait.key, offset, now_ms)
+        produced = data.produced
+        if produced.is_used:
+            # What comes by this door is counted by those who answer for it.
+            produced.skip(next_offset, len(batch))
         try:
             data.append_alone(memoryview(batch), now_ms)
         except Refusal:
+            if produced.is_used:
+                produced.unskip(len(batch))
             self._appended.pop()
             self.deduplication.forget_from(first_offset)
             raise

@@ -14,7 +14,7 @@ from duolog.broker.usage.meter import file_name, sequence_of
 from duolog.core.usage.keys import Counts, UsageKey
 from duolog.core.usage.lines import SEQUENCE_MASK
 from duolog.core.usage.periods import due_ms
-from duolog.core.usage.slots import Interval, PartitionName, read_interval
+from duolog.core.usage.slots import Interval, Mark, PartitionName, read_interval
 from duolog.core.usage.totals import Totals
 from duolog.log.checked_file import read_checked, write_checked
 from duolog.observe.logs import get_logger
@@ -54,7 +54,7 @@ class UsageJournal:
         self.waiting: deque[int] = deque()
         """Intervals to be sent, in order."""
         self._unsynced: dict[int, CounterFile] = {}
-        self.marks: dict[PartitionName, int] = {}
+        self.marks: dict[PartitionName, Mark] = {}
         """How far partitions were counted when the last process ended."""
         self.stored_ms = 0
         """Up to when storage was counted then; 0 if that is not known."""

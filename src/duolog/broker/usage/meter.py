@@ -5,13 +5,14 @@ of (broker/usage/journal.py), and becomes usage lines.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from duolog.core.usage.keys import Counts, Kind, Operation, UsageKey
+from duolog.core.usage.keys import Kind, Operation, UsageKey
+from duolog.core.usage.partition_tally import UNMETERED_PARTITION, Appended, PartitionTally
 from duolog.core.usage.periods import due_ms, end_ms, hour_end_ms, next_start_ms
 from duolog.core.usage.queue_tally import QueueTally
-from duolog.core.usage.slots import PartitionName, Place, Slots
-from duolog.core.usage.tally import SCRATCH, UNMETERED, PartitionTally, Tally
+from duolog.core.usage.slots import Mark, PartitionName, Place, Slots
+from duolog.core.usage.tally import UNMETERED, Tally
 from duolog.core.usage.totals import Totals
 from duolog.observe.logs import get_logger
 from duolog.ports.clock import Clock
@@ -38,8 +39,10 @@ class NoMeter:
     def tally(self, kind: Kind, resource: str, operation: Operation) -> Tally:
         return UNMETERED
 
-    def partition_tally(self, topic: str, topic_id: bytes, index: int) -> PartitionTally:
-        return UNMETERED
+    def partition_tally(
+        self, topic: str, topic_id: bytes, index: int, source: Appended
+    ) -> PartitionTally:
+        return UNMETERED_PARTITION
 
     def queue_tally(self, queue: str) -> QueueTally:
         return QueueTally(UNMETERED, UNMETERED, UNMETERED, UNMETERED)
@@ -73,6 +76,7 @@ class Meter(NoMeter):
         self._may_cut = may_cut
         self._on_closed = on_closed
         self._attached: list[Tally] = []
+        self._attached_partitions: dict[PartitionTally, None] = {}
         self._before = Totals()
         """Of the intervals that are closed since the start."""
         self._file = files.create(file_name(sequence))
@@ -84,8 +88,11 @@ class Meter(NoMeter):
     def tally(self, kind: Kind, resource: str, operation: Operation) -> Tally:
         return Tally(self, self._key(kind, resource, operation))
 
-    def partition_tally(self, topic: str, topic_id: bytes, index: int) -> PartitionTally:
-        return PartitionTally(self, self._key("topic", topic, "produce"), topic_id, index)
+    def partition_tally(
+        self, topic: str, topic_id: bytes, index: int, source: Appended
+    ) -> PartitionTally:
+        key = self._key("topic", topic, "produce")
+        return PartitionTally(self, key, topic_id, index, source)
 
     def queue_tally(self, queue: str) -> QueueTally:
         return QueueTally(
@@ -102,19 +109,21 @@ class Meter(NoMeter):
         self._attached.append(tally)
         return self._slots.key(tally.key)
 
-    def attach_mark(self, tally: PartitionTally, end_offset: int) -> Place:
+    def attach_partition(
+        self, tally: PartitionTally, end_offset: int, leader_epoch: int
+    ) -> tuple[Place, bool]:
+        self._attached_partitions[tally] = None
         name = PartitionName(tally.topic_id, tally.index)
-        return self._slots.mark(name, end_offset) or SCRATCH
+        place = self._slots.partition(tally.key, name, Mark(end_offset, leader_epoch))
+        return (self._slots.key(tally.key), False) if place is None else (place, True)
 
     def totals(self) -> Totals:
         """Since the start."""
+        for tally in self._attached_partitions:
+            tally.fold()
         totals = self._before.copy()
         totals.add(self._slots.counts())
         return totals
-
-    def pending(self) -> Iterator[tuple[UsageKey, Counts]]:
-        """What is counted and not closed yet."""
-        return self._slots.counts()
 
     @property
     def stored_ms(self) -> int:
@@ -155,6 +164,8 @@ class Meter(NoMeter):
         slots = self._slots
         to_ms = end_ms(slots.from_ms, now_ms)
         self.before_cut(to_ms)
+        for partition in self._attached_partitions:
+            partition.fold()
         begins_ms = next_start_ms(to_ms, now_ms)
         is_hour = begins_ms >= hour_end_ms(slots.from_ms)
         if slots.is_empty:
@@ -164,7 +175,10 @@ class Meter(NoMeter):
             slots.close(to_ms)
             for tally in self._attached:
                 tally.detach()
+            for partition in self._attached_partitions:
+                partition.detach()
             self._attached.clear()
+            self._attached_partitions.clear()
             closed, self._file, self._spare = self._file, self._spare, None
             self._slots = self._begin(slots.sequence + 1, self._file, begins_ms)
             self._slots.stored_ms = slots.stored_ms

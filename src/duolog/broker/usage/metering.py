@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from duolog.broker.broker import Broker
+from duolog.broker.partition import Partition
 from duolog.broker.usage.journal import UsageJournal, open_journal
 from duolog.broker.usage.meter import Meter
 from duolog.broker.usage.sender import UsageSender
@@ -57,6 +58,14 @@ class Metering:
             on_closed=self._closed,
         )
         broker.meter = self.meter
+        broker.leadership.append(self)
+
+    def leading(self, partition: Partition) -> None:
+        """In a new epoch, of which nothing is counted."""
+        partition.produced.detach()
+
+    def left(self, partition: Partition) -> None:
+        partition.produced.detach()
 
     def _closed(self, sequence: int, file: CounterFile) -> None:
         self._journal.closed(sequence, file)
@@ -66,7 +75,7 @@ class Metering:
     def start(self, topic: UsageTopic, is_queue: Callable[[str], bool], *, is_alone: bool) -> None:
         """All partitions and queues are open; nobody was served yet."""
         broker, journal = self._broker, self._journal
-        count_uncounted(broker, journal.marks, is_queue)
+        count_uncounted(broker, journal.marks)
         # Of a node alone, nobody else has counted what was stored while it was down.
         now_ms = broker.clock.now_ms()
         since_ms = min(journal.stored_ms or now_ms, now_ms) if is_alone else now_ms

@@ -1,14 +1,15 @@
 """The counters of one interval, as they lie in a file that is mapped into memory.
 
 A file is chunks of slots. The first slot of all is the head; every other one is a key with its
-counters, or a mark: how far a partition's records are counted. A slot is valid once its last
-word says what it is, so that a process that is killed in between leaves none that lies.
+counters. That of a partition has a mark, too: how far what was appended in a leader epoch is
+counted. A slot is valid once its last word says what it is, so that a process that is killed in
+between leaves none that lies.
 
-Counters are added to in place (tally.py). Whoever has the file (adapters/counter_files.py, or
-a test) gives the chunks.
+Counters are added to in place (tally.py, partition_tally.py). Whoever has the file
+(adapters/counter_files.py, or a test) gives the chunks.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import NamedTuple
 
@@ -18,23 +19,28 @@ CHUNK_BYTES = 64 * 1024
 SLOT_BYTES = 512
 SLOTS_PER_CHUNK = CHUNK_BYTES // SLOT_BYTES
 SLOTS_MAX = 8_192
-"""Keys and marks of one interval; what comes then is counted together."""
+"""Keys and partitions of one interval; what comes then is counted together."""
 SLOTS_RESERVED = 64
 """Of the first chunk, for what is counted together."""
 
 WORD_BYTES = 8
-_WORDS = SLOT_BYTES // WORD_BYTES
-_NAME_AT = 8 * WORD_BYTES
+WORDS = 8
+"""Of a slot, before its name."""
+_SLOT_WORDS = SLOT_BYTES // WORD_BYTES
+_NAME_AT = WORDS * WORD_BYTES
 _NAME_BYTES_MAX = SLOT_BYTES - _NAME_AT - 2
 _TYPE_WORD = 7
-_NO_TYPE, _HEAD, _KEY, _MARK = 0, 0x0144554F4C4F47, 1, 2
+_HEAD, _KEY, _PARTITION = 0x0144554F4C4F47, 1, 2
 _SEQUENCE_WORD, _FROM_WORD, _TO_WORD, _STORED_WORD = 0, 1, 2, 3
 _NAME_LENGTH = Struct("=H")
-_SLOT_WORDS = Struct("=8q")
-_MARK_NAME = Struct("=16si")
+_unpack_words = Struct("=8q").unpack_from
+_PARTITION_NAME = Struct("=16si")
 
-REQUESTS, MESSAGES, BYTES, BYTE_SECONDS, ERRORS = range(5)
-"""Places of a slot's counters, from the slot's own place on."""
+REQUESTS, MESSAGES, BYTES, BYTE_SECONDS, ERRORS, MARK, EPOCH = range(7)
+"""Places of a slot's counters, from the slot's own place on; the last two are a partition's."""
+
+PARTITION_WORDS = Struct("=6q")
+"""Its counters and its mark, which are written together."""
 
 Place = tuple[memoryview, int]
 """The words of a chunk, and where in them a slot begins."""
@@ -48,6 +54,13 @@ class PartitionName(NamedTuple):
     number: int
 
 
+class Mark(NamedTuple):
+    """What was appended behind the offset, in this leader epoch, is not counted."""
+
+    offset: int
+    leader_epoch: int
+
+
 class Slots:
     """What is being counted into."""
 
@@ -57,6 +70,8 @@ class Slots:
         self._chunks = [first]
         self._words = [first.cast("q")]
         self._places: dict[UsageKey | PartitionName, Place] = {}
+        self._counting: list[tuple[UsageKey, Place]] = []
+        """All slots but the head; a key that several partitions have is there several times."""
         self._used = 1
         """Slots that were given out one behind the other, the head included."""
         self._together_used = 0
@@ -90,20 +105,27 @@ class Slots:
         """Where the key is counted; with others where there are too many, or no room."""
         place = self._places.get(key)
         if place is None:
-            place = self._free_slot(key.encode(), _KEY) or self._together(key)
+            place = self._free_slot(key, key.encode(), _KEY) or self._together(key)
             self._places[key] = place
         return place
 
-    def mark(self, partition: PartitionName, offset: int) -> Place | None:
-        """Where it is noted how far the partition is counted, which is up to the offset now."""
-        place = self._places.get(partition)
+    def partition(self, key: UsageKey, name: PartitionName, mark: Mark) -> Place | None:
+        """Where the partition is counted, which is done up to the mark; None if there is no
+        room for it."""
+        place = self._places.get(name)
         if place is None:
-            place = self._free_slot(_MARK_NAME.pack(*partition), _MARK, offset)
+            encoded = _PARTITION_NAME.pack(*name) + key.encode()
+            place = self._free_slot(key, encoded, _PARTITION, mark)
             if place is not None:
-                self._places[partition] = place
+                self._places[name] = place
+        else:
+            words, at = place
+            words[at + MARK], words[at + EPOCH] = mark
         return place
 
-    def _free_slot(self, name: bytes, kind: int, first_word: int = 0) -> Place | None:
+    def _free_slot(
+        self, key: UsageKey, name: bytes, kind: int, mark: Mark | None = None
+    ) -> Place | None:
         number = self._used
         if len(name) > _NAME_BYTES_MAX or number >= SLOTS_MAX:
             return None
@@ -117,7 +139,7 @@ class Slots:
                 return None
             self._words.append(self._chunks[chunk].cast("q"))
         self._used = number + 1
-        return self._write(chunk, slot, name, kind, first_word)
+        return self._write(key, chunk, slot, name, kind, mark)
 
     def _together(self, key: UsageKey) -> Place:
         folded = key.folded
@@ -131,32 +153,39 @@ class Slots:
                 self._together_used += 1
                 assert self._together_used <= SLOTS_RESERVED, "there are few operations"
                 slot = SLOTS_PER_CHUNK - self._together_used
-                place = self._write(0, slot, folded.encode(), _KEY, 0)
+                place = self._write(folded, 0, slot, folded.encode(), _KEY)
             self._places[folded] = place
         return place
 
-    def _write(self, chunk: int, slot: int, name: bytes, kind: int, first_word: int) -> Place:
+    def _write(
+        self,
+        key: UsageKey,
+        chunk: int,
+        slot: int,
+        name: bytes,
+        kind: int,
+        mark: Mark | None = None,
+    ) -> Place:
         at = slot * SLOT_BYTES + _NAME_AT
         data, words = self._chunks[chunk], self._words[chunk]
         _NAME_LENGTH.pack_into(data, at, len(name))
         data[at + _NAME_LENGTH.size : at + _NAME_LENGTH.size + len(name)] = name
-        words[slot * _WORDS] = first_word
-        words[slot * _WORDS + _TYPE_WORD] = kind
-        return words, slot * _WORDS
+        at = slot * _SLOT_WORDS
+        if mark is not None:
+            words[at + MARK], words[at + EPOCH] = mark
+        words[at + _TYPE_WORD] = kind
+        self._counting.append((key, (words, at)))
+        return words, at
 
-    def counts(self) -> Iterator[tuple[UsageKey, Counts]]:
-        """What is counted so far, of keys that have any; each place once."""
-        told: set[tuple[int, int]] = set()
-        for key, (words, at) in self._places.items():
-            if isinstance(key, UsageKey) and (id(words), at) not in told:
-                told.add((id(words), at))
-                found = Counts(*words[at : at + len(NOTHING)])
-                if found != NOTHING:
-                    yield key, found
+    def counts(self) -> list[tuple[UsageKey, Counts]]:
+        """What is counted so far, of keys that have any."""
+        return _added_up(
+            (key, Counts(*words[at : at + len(NOTHING)])) for key, (words, at) in self._counting
+        )
 
     @property
     def is_empty(self) -> bool:
-        return next(self.counts(), None) is None
+        return not self.counts()
 
 
 class Interval(NamedTuple):
@@ -169,35 +198,46 @@ class Interval(NamedTuple):
     stored_ms: int
     counts: list[tuple[UsageKey, Counts]]
     """In the order of the slots, of keys that have any."""
-    marks: dict[PartitionName, int]
+    marks: dict[PartitionName, Mark]
 
 
 def read_interval(data: bytes) -> Interval | None:
     """None for a file that was never begun, or is none."""
     if len(data) < SLOT_BYTES:
         return None
-    head = _SLOT_WORDS.unpack_from(data, 0)
+    head = _unpack_words(data, 0)
     if head[_TYPE_WORD] != _HEAD:
         return None
     counts: list[tuple[UsageKey, Counts]] = []
-    marks: dict[PartitionName, int] = {}
+    marks: dict[PartitionName, Mark] = {}
     for at in range(SLOT_BYTES, len(data) - len(data) % SLOT_BYTES, SLOT_BYTES):
-        words = _SLOT_WORDS.unpack_from(data, at)
+        words = _unpack_words(data, at)
         name = _name_at(data, at)
-        if words[_TYPE_WORD] == _KEY:
-            key, found = decode_key(name), Counts(*words[: len(NOTHING)])
-            if key is not None and found != NOTHING:
-                counts.append((key, found))
-        elif words[_TYPE_WORD] == _MARK and len(name) == _MARK_NAME.size:
-            marks[PartitionName(*_MARK_NAME.unpack(name))] = words[0]
+        if words[_TYPE_WORD] == _PARTITION and len(name) >= _PARTITION_NAME.size:
+            partition = PartitionName(*_PARTITION_NAME.unpack_from(name))
+            marks[partition] = Mark(words[MARK], words[EPOCH])
+            name = name[_PARTITION_NAME.size :]
+        elif words[_TYPE_WORD] != _KEY:
+            continue
+        key = decode_key(name)
+        if key is not None:
+            counts.append((key, Counts(*words[: len(NOTHING)])))
     return Interval(
         head[_SEQUENCE_WORD],
         head[_FROM_WORD],
         head[_TO_WORD],
         head[_STORED_WORD],
-        counts,
+        _added_up(counts),
         marks,
     )
+
+
+def _added_up(rows: Iterable[tuple[UsageKey, Counts]]) -> list[tuple[UsageKey, Counts]]:
+    sums: dict[UsageKey, Counts] = {}
+    for key, counts in rows:
+        if counts != NOTHING:
+            sums[key] = sums[key].plus(counts) if key in sums else counts
+    return list(sums.items())
 
 
 def _name_at(data: bytes, at: int) -> bytes:

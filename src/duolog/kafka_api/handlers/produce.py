@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
 from duolog.broker.waiting import Waiter
-from duolog.core.usage.tally import Tally
+from duolog.core.usage.partition_tally import PartitionTally
 from duolog.kafka_api.handlers.produce_lane import (
     ACKS_ALL,
     ACKS_LEADER,
@@ -129,7 +129,9 @@ class _PartitionResult:
 
     __slots__ = ("_answer", "_at", "_is_settled", "_partitions", "_tally")
 
-    def __init__(self, answer: ProduceAnswer, partitions: list[Produced], tally: Tally) -> None:
+    def __init__(
+        self, answer: ProduceAnswer, partitions: list[Produced], tally: PartitionTally
+    ) -> None:
         self._answer = answer
         self._partitions = partitions
         self._tally = tally
@@ -162,8 +164,7 @@ class ProduceHandler:
         self._now_ms = 0
         self.staged: list[tuple[Partition, int, int, Waiter]] = []
         """The partition, its end offset behind the batch, the acks asked for, and who waits."""
-        self._touched: dict[Partition, tuple[int, int, int]] = {}
-        """Its batches, its end offset and its bytes, as they were before this read event."""
+        self._touched: dict[Partition, None] = {}
 
     def stage(
         self,
@@ -207,7 +208,8 @@ class ProduceHandler:
                         raise CorruptBatch("there are no records")
                     if request.transactional_id is not None:
                         raise TransactionsUnsupported("transactions are not supported")
-                    before = self._before(partition)
+                    if partition.produced.cells is None:
+                        partition.produced.expect()
                     base_offset, end_offset = partition.stage(records, now_ms)
                 except Refusal as refusal:
                     partitions.append(refused(index, refusal))
@@ -216,7 +218,7 @@ class ProduceHandler:
                         known.produced.fail()
                     continue
                 result = _PartitionResult(answer, partitions, partition.produced)
-                self._touched[partition] = before
+                self._touched[partition] = None
                 self.staged.append((partition, end_offset if acks else 0, acks, result))
                 append_time = now_ms if partition.stamps_append_time else NO_TIMESTAMP
                 start_offset = partition.log.start_offset
@@ -260,7 +262,8 @@ class ProduceHandler:
         now_ms = self._now_ms
         partition = lane.partition
         answer = LaneAnswer(lane, correlation_id, now_ns)
-        before = self._before(partition)
+        if partition.produced.cells is None:
+            partition.produced.expect()
         try:
             if lane.acks == ACKS_ALL:
                 partition.check_in_sync()
@@ -270,7 +273,7 @@ class ProduceHandler:
             return answer
         if partition.stamps_append_time:
             answer.append_time = now_ms
-        self._touched[partition] = before
+        self._touched[partition] = None
         staged.append((partition, end_offset, lane.acks, answer))
         return answer
 
@@ -289,10 +292,8 @@ class ProduceHandler:
             self._liveness.look()
         now_ms = self._now()
         partition = lane.partition
-        bytes_before = partition.bytes_in
-        produced = partition.produced
-        if produced.cells is None:
-            produced.expect(partition.log.end_offset)
+        if partition.produced.cells is None:
+            partition.produced.expect()
         try:
             if lane.acks == ACKS_ALL:
                 partition.check_in_sync()
@@ -301,10 +302,6 @@ class ProduceHandler:
             answer = LaneAnswer(lane, correlation_id, started_ns)
             answer.settle(refusal)
             return answer
-        if partition.bytes_in != bytes_before:
-            # A repetition, which is not written again, is not counted again.
-            size = partition.bytes_in - bytes_before
-            produced.appended(1, end_offset - base_offset, size, end_offset)
         append_time = now_ms if partition.stamps_append_time else NO_TIMESTAMP
         if partition.high_watermark < end_offset:
             answer = LaneAnswer(lane, correlation_id, started_ns)
@@ -323,21 +320,12 @@ class ProduceHandler:
     def write(self) -> None:
         """Write what the read event staged. Afterwards each answer is ready, or waits."""
         failures: dict[Partition, StorageFailed] | None = None
-        for partition, (batches, offset, size) in self._touched.items():
-            produced, log = partition.produced, partition.log
-            if produced.cells is None:
-                produced.expect(offset)
+        for partition in self._touched:
             try:
                 partition.write_staged(self._now_ms)
             except StorageFailed as failure:
                 failures = failures or {}
                 failures[partition] = failure
-                continue
-            batches = partition.batches_since_snapshot - batches
-            if batches:
-                end_offset = log.end_offset
-                size = partition.bytes_in - size
-                produced.appended(batches, end_offset - offset, size, end_offset)
         self._touched.clear()
         for partition, end_offset, acks, waiter in self.staged:
             if failures is not None and partition in failures:
@@ -349,13 +337,6 @@ class ProduceHandler:
             else:
                 partition.wait_durable(end_offset, waiter)
         self.staged.clear()
-
-    def _before(self, partition: Partition) -> tuple[int, int, int]:
-        """How far it was before this read event."""
-        known = self._touched.get(partition)
-        if known is not None:
-            return known
-        return partition.batches_since_snapshot, partition.log.end_offset, partition.bytes_in
 
     def _partition(self, topic: Topic, index: int, acks: int) -> Partition:
         """The partition, if it takes such a request."""

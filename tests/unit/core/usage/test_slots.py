@@ -11,6 +11,7 @@ from duolog.core.usage.slots import (
     SLOTS_MAX,
     SLOTS_PER_CHUNK,
     Interval,
+    Mark,
     PartitionName,
     Slots,
     read_interval,
@@ -135,15 +136,17 @@ def test_a_name_that_is_too_long_is_counted_with_others() -> None:
     assert file.read().counts == [(key_of(OTHER), Counts(1, 1))]
 
 
-def test_a_mark_is_kept_apart_from_what_is_counted() -> None:
+def test_partitions_of_a_topic_are_added_up_and_marked_apart() -> None:
     file = File()
     slots = slots_of(file)
-    name = PartitionName(b"i" * 16, 3)
-    place: Any = slots.mark(name, 40)
-    assert file.read().marks == {name: 40}
-    place[0][place[1]] = 55
-    assert slots.mark(name, 1) == place
-    interval = file.read()
-    assert interval.marks == {name: 55}
-    assert interval.counts == []
+    key = UsageKey("1", "topic", "events", "produce")
+    names = [PartitionName(b"i" * 16, number) for number in (0, 1)]
+    places: list[Any] = [slots.partition(key, name, Mark(40, 2)) for name in names]
     assert slots.is_empty
+    assert file.read().marks == dict.fromkeys(names, Mark(40, 2))
+    for words, at in places:
+        words[at + 1] += 5
+    assert slots.partition(key, names[1], Mark(55, 3)) == places[1]
+    interval = file.read()
+    assert interval.marks == {names[0]: Mark(40, 2), names[1]: Mark(55, 3)}
+    assert interval.counts == slots.counts() == [(key, Counts(messages=10))]
