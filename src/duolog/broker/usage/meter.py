@@ -82,6 +82,8 @@ class Meter(NoMeter):
         self._file = files.create(file_name(sequence))
         self._slots = self._begin(sequence, self._file, clock.now_ms())
         self._spare: CounterFile | None = None
+        self._has_failed = False
+        """Whether there was no room for one."""
         self.before_cut: Callable[[int], None] = lambda until_ms: None
         """Adds what is to be counted up to that moment."""
 
@@ -135,15 +137,18 @@ class Meter(NoMeter):
 
     async def run(self) -> None:
         """Until cancelled."""
+        tried_ms = 0
         while True:
             if self._spare is None:
                 await self._make_spare()
-            due = due_ms(self._slots.from_ms, self._interval_ms)
+            # An interval that could not be cut is tried again when another would be over.
+            due = due_ms(max(self._slots.from_ms, tried_ms), self._interval_ms)
             pause = min((due - self._clock.now_ms()) / 1000, self._interval_ms / 1000)
             await asyncio.sleep(max(pause, _PAUSE_SECONDS_MIN))
             now_ms = self._clock.now_ms()
             if now_ms >= due or now_ms < self._slots.from_ms:
                 self.cut(now_ms)
+                tried_ms = now_ms
 
     async def finish(self) -> None:
         """Close what is counted: nothing is counted any more."""
@@ -157,7 +162,9 @@ class Meter(NoMeter):
         try:
             self._spare = await self._disk.offload(lambda: self._files.create(name))
         except OSError as error:
-            log.warning("the interval goes on: no other can begin", error=str(error))
+            if not self._has_failed:
+                log.warning("the interval goes on: no other can begin", error=str(error))
+        self._has_failed = self._spare is None
 
     def cut(self, now_ms: int, *, is_last: bool = False) -> None:
         """End the interval, if anything was counted in it, and begin the next."""

@@ -1,5 +1,6 @@
 """Whatever becomes of a process, what it counted is in the log once."""
 
+import asyncio
 import errno
 
 import msgspec
@@ -159,6 +160,28 @@ async def test_a_full_disk_makes_the_interval_longer(bench: UsageBench) -> None:
     await bench.pass_interval()
     await bench.send_all()
     assert bench.told("sequence", "messages") == [(0, 3)]
+
+
+async def test_time_passes_between_attempts_to_cut(
+    bench: UsageBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        bench.clock.at_ms += round(seconds * 1000)
+        bench.send("orders")
+        if len(pauses) == 10:
+            bench.files.is_full = False
+        if len(pauses) == 20:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    bench.files.is_full = True
+    with pytest.raises(asyncio.CancelledError):
+        await bench.metering.meter.run()
+    assert pauses == [INTERVAL_MS / 1000] * 20
+    assert 8 <= len(bench.journal.waiting) <= 10
 
 
 async def test_what_could_not_be_noted_is_noted_later(bench: UsageBench) -> None:
