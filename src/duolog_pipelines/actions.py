@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -18,8 +19,10 @@ from duolog_pipelines.lake import Lake
 from duolog_pipelines.option import read_values
 from duolog_pipelines.pipeline import Pipeline, Span
 from duolog_pipelines.registry import all_pipelines, pipeline
+from duolog_pipelines.report.page import page
+from duolog_pipelines.report.showing import show
 from duolog_pipelines.running import Place, Round, Runner
-from duolog_pipelines.session import spark_session
+from duolog_pipelines.session import missing_package, spark_session
 from duolog_pipelines.state import States
 
 _CODES = {
@@ -130,6 +133,23 @@ def status(lake: Lake, output: Format) -> None:
         )
 
 
+def report(names: Sequence[str], html: Path | None, lake: Lake, output: Format) -> None:
+    wanted = [pipeline(name) for name in names] or all_pipelines()
+    try:
+        sections = {each.name: each.sections(lake) for each in wanted}
+    except ImportError as error:
+        raise missing_package(error) from None
+    show(sections, output)
+    if not any(sections.values()):
+        tell(f"There is nothing to report in {lake.root}. Run `duolog pipeline run NAME` first.")
+    if html is not None:
+        states = [States(lake.states).of(each.name) for each in wanted]
+        latest = max(state.last_ended_ms for state in states)
+        told = f"As of {_time(latest)} UTC." if latest else "No pipeline has run yet."
+        html.write_text(page("Duolog", told, sections), encoding="utf-8")
+        tell(f"Wrote {html}.")
+
+
 def _for(one: Pipeline, given: Mapping[str, str], wanted: Sequence[Pipeline]) -> Mapping[str, str]:
     """The options that this one declares; all of them where nobody does, so that it complains."""
     known = {name for each in wanted for name in each.options}
@@ -170,7 +190,7 @@ def _status(state: PipelineState) -> str:
 def _time(time_ms: int) -> str | None:
     if not time_ms:
         return None
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(" ", "seconds")
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _time_ms(text: str, now_ms: int) -> int:

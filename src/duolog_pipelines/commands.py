@@ -26,7 +26,7 @@ DataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Results are in DIR/pipelines; also DUOLOG_DATA_DIR or --config.",
+        help="Results are in DIR/pipelines; also DUOLOG_PIPELINES_DIR or --config.",
     ),
 ]
 MasterOption = Annotated[
@@ -133,11 +133,32 @@ def status(
         actions.status(_lake(data, config), output)
 
 
+@app.command()
+def report(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Else all.", show_default=False)
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with charts, too.")
+    ] = None,
+    data: DataOption = None,
+    config: ConfigOption = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Show what pipelines have found."""
+    from duolog_pipelines import actions
+
+    with actions.reporting():
+        actions.report(names or [], html, _lake(data, config), output)
+
+
 def _lake(data: Path | None, config: Path | None) -> "Lake":
+    from duolog.config.pipelines import pipelines_directory
     from duolog_pipelines.lake import Lake
 
-    settings = load_settings({"data.dir": None if data is None else str(data)}, None, config)
-    return Lake.within(Path(settings.text("data.dir")))
+    if data is not None:
+        return Lake.within(data)
+    return Lake(pipelines_directory(load_settings({}, None, config)).absolute())
 
 
 def _place(data: Path | None, kafka: str | None, admin: str | None, config: Path | None) -> "Place":

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from pyarrow.compute import Expression
+from duolog.config.pipelines import PIPELINES_FOLDER
+from duolog.model.pipeline_state import STATES_FOLDER
 
-FOLDER = "pipelines"
-"""Within the data directory."""
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.compute import Expression
 
 Row = dict[str, Any]
 
@@ -29,7 +30,8 @@ class Lake:
 
     @classmethod
     def within(cls, data: Path) -> "Lake":
-        return cls(data.absolute() / FOLDER)
+        """That of the data directory, unless it was told another place."""
+        return cls(data.absolute() / PIPELINES_FOLDER)
 
     def table(self, name: str) -> Path:
         return self.root / "tables" / name
@@ -42,7 +44,7 @@ class Lake:
 
     @property
     def states(self) -> Path:
-        return self.root / "state"
+        return self.root / STATES_FOLDER
 
     @property
     def locks(self) -> Path:
@@ -59,12 +61,20 @@ class Lake:
         where: "Expression | None" = None,
     ) -> list[Row]:
         """A small table, without Spark; nothing where there is none yet."""
+        found = self.arrow(table, where, columns)
+        rows: list[Row] = [] if found is None else found.to_pylist()
+        return rows
+
+    def arrow(
+        self,
+        table: str,
+        where: "Expression | None" = None,
+        columns: Sequence[str] | None = None,
+    ) -> "pa.Table | None":
+        """What of a table is wanted, without Spark; None where there is none yet."""
         from deltalake import DeltaTable
 
         if not DeltaTable.is_deltatable(str(self.table(table))):
-            return []
+            return None
         dataset = DeltaTable(self.table(table)).to_pyarrow_dataset()
-        rows: list[Row] = dataset.to_table(
-            columns=None if columns is None else list(columns), filter=where
-        ).to_pylist()
-        return rows
+        return dataset.to_table(columns=None if columns is None else list(columns), filter=where)

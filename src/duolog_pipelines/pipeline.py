@@ -93,8 +93,8 @@ class Pipeline(Protocol):
     def backfill(self, stage: Stage, span: Span) -> Outcome:
         """Compute what lies within the span again. NotAllowed where that makes no sense."""
 
-    def sections(self, lake: Lake, options: Mapping[str, Any]) -> Sequence[Section]:
+    def sections(self, lake: Lake) -> Sequence[Section]:
         """What `duolog pipeline report` shows, from what is written; nothing before a run.
 
-        Without Spark: read small tables with `Lake.rows`.
+        Without Spark: read tables with `Lake.rows` or `Lake.arrow`.
         """

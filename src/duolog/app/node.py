@@ -30,6 +30,7 @@ from duolog.app.data_directory import DataDirectory, Identity, StartRefused
 from duolog.app.gauges import register_gauges
 from duolog.app.listening import cannot_listen
 from duolog.app.peer_doors import listen_to_peers, peer_network
+from duolog.app.pipeline_gauges import register_pipeline_gauges
 from duolog.app.queue_gauges import register_queue_gauges
 from duolog.app.ready_file import ready_file
 from duolog.app.stores import check_directory, open_store, unusable_metadata
@@ -42,10 +43,12 @@ from duolog.broker.storage import DataMissing
 from duolog.broker.usage.journal import DIRECTORY
 from duolog.broker.usage.meter import FILE_SUFFIX
 from duolog.config.address import Address
+from duolog.config.pipelines import pipelines_directory
 from duolog.config.settings import Settings
 from duolog.core.usage.slots import CHUNK_BYTES
 from duolog.kafka_api.door import KafkaDoor
 from duolog.model.cluster import Registration
+from duolog.model.pipeline_state import STATES_FOLDER
 from duolog.observe.health import Health
 from duolog.observe.logs import configure_logs, get_logger
 from duolog.observe.loop_lag import LoopLagProbe
@@ -224,6 +227,7 @@ async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -
     register_gauges(node.metrics, node.broker, node.housekeeping, listener)
     register_queue_gauges(node.metrics, node.queues)
     register_usage_counters(node.metrics, node.broker.meter)
+    register_pipeline_gauges(node.metrics, pipelines_directory(settings) / STATES_FOLDER)
     addresses["kafka"] = str(Address(*listener.address))
     return addresses
 

@@ -31,6 +31,13 @@ def _is_region(text: str) -> bool:
 NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
     "Node": (
         setting("data.dir", "path", "./duolog-data", "Where everything is stored."),
+        setting(
+            "pipelines.dir",
+            "text",
+            "",
+            "Where `duolog pipeline` keeps what it makes, and metrics look how its runs went; if"
+            " empty, the folder `pipelines` of data.dir.",
+        ),
         count("node.id", 1, "This node's number among the brokers.", least=0),
         setting("node.rack", "text", "", "Rack or zone that clients are told; may be empty."),
         setting(

@@ -2,6 +2,8 @@
 
 import msgspec
 
+STATES_FOLDER = "state"
+"""Within the directory of the pipelines."""
 STATE_SUFFIX = ".json"
 """A file each, named for the pipeline, in a directory that holds nothing else."""
 PIPELINES_MAX = 64

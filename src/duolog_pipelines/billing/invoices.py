@@ -16,7 +16,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from duolog_pipelines.billing.closing import Closed
-from duolog_pipelines.billing.focus import Invoiced, csv_text, focus_rows, focus_table
+from duolog_pipelines.billing.focus import Invoiced, Row, csv_text, focus_rows, focus_table
 from duolog_pipelines.billing.period import Period
 from duolog_pipelines.billing.pricing import Charge
 from duolog_pipelines.errors import NotAllowed, PipelineError
@@ -61,12 +61,12 @@ class Invoices:
     def csv_of(self, period: Period) -> str:
         return (self._directory / str(period) / _CSV).read_bytes().decode()
 
-    def table_of(self, record: Closed) -> "list[dict[str, object]]":
+    def charges_of(self, record: Closed) -> list[Row]:
         """The charges, of a draft if the month is not closed."""
         for name in (record.period, f"{_DRAFT}{record.period}"):
             file = self._directory / name / _PARQUET
             if file.exists():
-                rows: list[dict[str, object]] = pq.read_table(file).to_pylist()
+                rows: list[Row] = pq.read_table(file).to_pylist()
                 return rows
         return []
 

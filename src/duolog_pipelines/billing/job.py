@@ -3,8 +3,6 @@
 import difflib
 from decimal import Decimal
 
-import msgspec
-
 from duolog_pipelines.billing.closing import Closed, Offsets, planned
 from duolog_pipelines.billing.computing import Computing
 from duolog_pipelines.billing.computing import Invoices as Computed
@@ -13,25 +11,14 @@ from duolog_pipelines.billing.focus import Invoiced, csv_text, focus_rows
 from duolog_pipelines.billing.invoices import Invoices, digest
 from duolog_pipelines.billing.period import Period
 from duolog_pipelines.billing.price_list import PriceList, parse_price_list
+from duolog_pipelines.billing.reconciled import Reconciliation, keep_reconciliation
 from duolog_pipelines.billing.reconciliation import Difference, differences
 from duolog_pipelines.errors import InvalidInput, NotAllowed, PipelineError
-from duolog_pipelines.lake import Lake
 from duolog_pipelines.pipeline import Outcome, Span, Stage
-from duolog_pipelines.state import replace_file
 from duolog_pipelines.usage.tables import UsageTables
 
 HOUR_MS = 3_600_000
 DIFFERENCES_NAMED_MAX = 5
-RECONCILIATION = "reconciliation.json"
-
-
-class Reconciliation(msgspec.Struct, frozen=True):
-    """What was compared, for reports."""
-
-    time_ms: int
-    journals: list[dict[str, str | int]]
-    differences: list[str]
-    silent: list[str]
 
 
 def run(stage: Stage) -> Outcome:
@@ -81,13 +68,6 @@ def backfill(stage: Stage, span: Span) -> Outcome:
         if record.month.start_ms < span.to_ms and span.from_ms < record.month.end_ms:
             raise _closed_for_good(record)
     return run(stage)
-
-
-def last_reconciliation(lake: Lake) -> Reconciliation | None:
-    file = lake.exports("billing") / RECONCILIATION
-    if not file.exists():
-        return None
-    return msgspec.json.decode(file.read_bytes(), type=Reconciliation)
 
 
 def _given_prices(stage: Stage) -> PriceList:
@@ -176,7 +156,7 @@ def _reconciled(stage: Stage, computing: Computing, asked: Asked) -> list[Differ
         [str(each) for each in found],
         asked.silent,
     )
-    replace_file(stage.lake.exports("billing") / RECONCILIATION, msgspec.json.encode(told))
+    keep_reconciliation(stage.lake, told)
     return found
 
 

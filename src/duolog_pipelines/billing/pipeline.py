@@ -1,8 +1,7 @@
 """The pipeline `billing`, as the registry knows it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from duolog_pipelines.billing.period import Period
 from duolog_pipelines.billing.price_list import PriceList, parse_price_list
@@ -57,8 +56,10 @@ class BillingPipeline:
 
         return job.backfill(stage, span)
 
-    def sections(self, lake: Lake, options: Mapping[str, Any]) -> Sequence[Section]:
-        return []
+    def sections(self, lake: Lake) -> Sequence[Section]:
+        from duolog_pipelines.billing.sections import billing_sections
+
+        return billing_sections(lake)
 
 
 PIPELINE = BillingPipeline()

@@ -14,7 +14,6 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
-    TimestampType,
 )
 
 NAME = {
@@ -60,7 +59,6 @@ RECORDS = StructType(
         StructField("value", BinaryType()),
         StructField("partition", IntegerType()),
         StructField("offset", LongType()),
-        StructField("timestamp", TimestampType()),
     ]
 )
 """What is read of the topic."""
@@ -85,7 +83,6 @@ def parsed(records: DataFrame) -> DataFrame:
     counts = [F.coalesce(name, F.lit(0)).alias(name) for name in COUNTS]
     return spread.select(
         "value",
-        "timestamp",
         "version",
         *_REQUIRED,
         *counts,

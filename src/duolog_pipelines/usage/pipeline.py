@@ -1,7 +1,6 @@
 """The pipeline `usage`, as the registry knows it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.option import Option, declared, read_choice, read_count, read_text
@@ -36,8 +35,10 @@ class UsagePipeline:
 
         return job.backfill(stage, span)
 
-    def sections(self, lake: Lake, options: Mapping[str, Any]) -> Sequence[Section]:
-        return []
+    def sections(self, lake: Lake) -> Sequence[Section]:
+        from duolog_pipelines.usage.sections import usage_sections
+
+        return usage_sections(lake)
 
 
 PIPELINE = UsagePipeline()

@@ -20,7 +20,7 @@ VERBS = {
         *("purge", "redrive", "replay", "rm"),
     },
     "cluster": {"up", "down", "kill", "start", "status", "events", "drain", "apply", "certs"},
-    "pipeline": {"ls", "run", "status", "backfill"},
+    "pipeline": {"ls", "run", "status", "backfill", "report"},
 }
 
 

@@ -1,0 +1,13 @@
+"""Where the pipelines keep what they make, as settings say."""
+
+from pathlib import Path
+
+from duolog.config.settings import Settings
+
+PIPELINES_FOLDER = "pipelines"
+"""Within the data directory, unless another place is set."""
+
+
+def pipelines_directory(settings: Settings) -> Path:
+    given = settings.text("pipelines.dir")
+    return Path(given) if given else Path(settings.text("data.dir")) / PIPELINES_FOLDER
