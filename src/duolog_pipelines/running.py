@@ -83,9 +83,12 @@ class Runner:
 def _performed(pipeline: Pipeline, stage: Stage, span: Span | None) -> Outcome:
     from pyspark.errors import PySparkException
 
-    from duolog_pipelines.spark_errors import explained
+    from duolog_pipelines.spark_errors import connector_explained, explained
+    from pyspark_duolog.errors import ConnectorError
 
     try:
         return pipeline.run(stage) if span is None else pipeline.backfill(stage, span)
     except PySparkException as error:
         raise explained(error) from error
+    except ConnectorError as error:
+        raise connector_explained(error) from error

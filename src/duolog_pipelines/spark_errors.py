@@ -5,10 +5,10 @@ import re
 from pyspark.errors import PySparkException
 
 from duolog_pipelines.errors import PipelineError, Unreachable
+from pyspark_duolog.errors import BrokerAway, ConnectorError
 
 _OURS = re.compile(r"(?:duolog_pipelines|pyspark_duolog)\.errors\.(\w+): ([^\n]+)")
 """A Python error of ours, in the text that the JVM made of it."""
-_AWAY = "BrokerAway"
 
 
 def explained(error: PySparkException) -> PipelineError:
@@ -18,8 +18,17 @@ def explained(error: PySparkException) -> PipelineError:
         first, _, _ = str(error).strip().partition("\n")
         return PipelineError(f"Spark failed: {first}")
     kind, message = found[-1]
+    return _told(message, is_away=kind == BrokerAway.__name__)
+
+
+def connector_explained(error: ConnectorError) -> PipelineError:
+    """Of the connector where Spark was not in between."""
+    return _told(str(error), is_away=isinstance(error, BrokerAway))
+
+
+def _told(message: str, *, is_away: bool) -> PipelineError:
     text = f"{message[:1].upper()}{message[1:]}"
     text = text if text.endswith((".", "!", "?")) else f"{text}."
-    if kind == _AWAY:
-        return Unreachable(f"{text} Check that a node serves there.")
-    return PipelineError(text)
+    return (
+        Unreachable(f"{text} Check that a node serves there.") if is_away else PipelineError(text)
+    )

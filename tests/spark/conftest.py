@@ -14,6 +14,11 @@ from pyspark.sql import DataFrameReader, SparkSession
 from pyspark.sql.streaming import DataStreamReader
 from tests.harness.node import Node
 
+from duolog_pipelines.lake import Lake
+from duolog_pipelines.pipeline import Outcome
+from duolog_pipelines.registry import pipeline
+from duolog_pipelines.running import Place, Runner
+
 PARTITIONS = 2
 
 _numbers = itertools.count(1)
@@ -121,3 +126,22 @@ def stream(spark: SparkSession, node: Node) -> DataStreamReader:
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     return tmp_path / "checkpoint"
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake.within(tmp_path)
+
+
+@pytest.fixture
+def run(spark: SparkSession, node: Node, lake: Lake) -> Run:
+    """One round of a pipeline, with options."""
+
+    def once(name: str, **options: str) -> Outcome:
+        runner = Runner(spark, Place(node.kafka, node.admin, lake))
+        return runner.run(pipeline(name), options).outcome
+
+    return once

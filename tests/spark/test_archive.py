@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from tests.harness import sqs
 from tests.harness.node import Node
-from tests.spark.conftest import Produce
+from tests.spark.conftest import Produce, Run
 from tests.spark.test_sink import crash_at, values
 
 from duolog_pipelines.archive.compaction import SMALL_FILES_MIN
@@ -27,14 +26,9 @@ from duolog_pipelines.archive.table import ARCHIVE, archive_table
 from duolog_pipelines.delta import SparkTable
 from duolog_pipelines.errors import InvalidInput, Missing, NotAllowed, PipelineError
 from duolog_pipelines.lake import Lake
-from duolog_pipelines.pipeline import Outcome
-from duolog_pipelines.registry import pipeline
-from duolog_pipelines.running import Place, Runner
 from pyspark_duolog.sink.delivery import deliver
 from pyspark_duolog.sink.staging import stage
 from pyspark_duolog.sink.writers import ONLY_BATCH
-
-Run = Callable[..., Outcome]
 
 RECORDS = 200
 BATCH_SECONDS = 1.5
@@ -43,22 +37,8 @@ DRIVER_SECONDS_MAX = 120.0
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake.within(tmp_path)
-
-
-@pytest.fixture
 def table(lake: Lake) -> SparkTable:
     return archive_table(lake.table(ARCHIVE))
-
-
-@pytest.fixture
-def run(spark: SparkSession, node: Node, lake: Lake) -> Run:
-    def once(name: str, **options: str) -> Outcome:
-        runner = Runner(spark, Place(node.kafka, node.admin, lake))
-        return runner.run(pipeline(name), options).outcome
-
-    return once
 
 
 def archived_values(frame: DataFrame) -> Counter[str]:
@@ -268,5 +248,7 @@ def test_a_replay_to_a_queue_by_time_is_received(
     target = new_topic(retention_ms="3600000")
     with pytest.raises(NotAllowed, match="would remove records of that age"):
         run("replay", id="too-old", to=target, **wanted)
+    with pytest.raises(PipelineError, match="topic 'no-such-topic'"):
+        run("replay", id="nowhere", to="no-such-topic", **wanted)
     with pytest.raises(Missing, match="nothing of 'no-such-topic'"):
         run("replay", id="nothing", to=target, topic="no-such-topic")

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from tests.harness import sqs
 from tests.harness.node import Node
+from tests.spark.conftest import Run
 
 from duolog.records.changes import Cause
 from duolog_pipelines.audit import events
@@ -20,27 +20,10 @@ from duolog_pipelines.audit.fates import FATES, clipped, fates, messages
 from duolog_pipelines.audit.numbering import PRODUCER, SEQUENCE
 from duolog_pipelines.errors import Missing
 from duolog_pipelines.lake import Lake
-from duolog_pipelines.pipeline import Outcome
 from duolog_pipelines.registry import pipeline
-from duolog_pipelines.running import Place, Runner
 
-Run = Callable[..., Outcome]
 MESSAGES = 60
 NO_QUEUE = ","
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake.within(tmp_path)
-
-
-@pytest.fixture
-def run(spark: SparkSession, node: Node, lake: Lake) -> Run:
-    def once(name: str = "audit", **options: str) -> Outcome:
-        runner = Runner(spark, Place(node.kafka, node.admin, lake))
-        return runner.run(pipeline(name), options).outcome
-
-    return once
 
 
 def random_events(chance: random.Random) -> list[tuple[Any, ...]]:
@@ -150,7 +133,7 @@ def test_planted_losses_and_duplicates_are_found_exactly(
     unmeant.produce(topic, b"x", headers={PRODUCER: b"c", SEQUENCE: b"one"})
     unmeant.produce(topic, b"x")
     unmeant.flush(30)
-    done = run(topics=topic, queues=NO_QUEUE)
+    done = run("audit", topics=topic, queues=NO_QUEUE)
     assert (done.facts["losses"], done.facts["duplicates"]) == (5, 3)
     found = {
         (row["producer"], row["first_missing"], row["last_missing"], _seconds(row["bucket"]))
@@ -193,7 +176,7 @@ def test_a_queues_messages_are_all_accounted_for(node: Node, run: Run, lake: Lak
     work.hide(work.receive_one(), 0)
     sqs.eventually(lambda: dead.counts()[0] == 1)
     work.receive_one()
-    done = run(queues=f"{work.name},{dead.name}", topics=f"{work.name},{dead.name}")
+    done = run("audit", queues=f"{work.name},{dead.name}", topics=f"{work.name},{dead.name}")
     rows = {row["name"]: row for row in lake.rows("audit_balance")}
     told = ("accepted", "delivered", "deleted", "dead_lettered", "there", "unaccounted")
     assert [rows[work.name][name] for name in told] == [19, 10, 8, 1, 10, 0]
@@ -217,7 +200,7 @@ def test_purged_and_expired_messages_are_told_apart_from_lost_ones(
     for future in admin.delete_records([TopicPartition(queue.name, 0, 5)]).values():
         future.result()
     assert queue.bodies() == ["f"]
-    run(queues=queue.name, topics=queue.name)
+    run("audit", queues=queue.name, topics=queue.name)
     (row,) = lake.rows("audit_balance")
     told = ("accepted", "purged", "removed", "expired", "there", "unaccounted")
     assert [row[name] for name in told] == [6, 3, 2, 0, 1, 0]
@@ -232,13 +215,13 @@ def test_what_was_removed_from_the_log_is_no_loss(
     send(node, topic, "a", [20, 21, 22], partition=0, timestamp=2_000)
     for future in admin.delete_records([TopicPartition(topic, 0, 6)]).values():
         future.result()
-    assert run(topics=topic, queues=NO_QUEUE).facts["losses"] == 0
+    assert run("audit", topics=topic, queues=NO_QUEUE).facts["losses"] == 0
     send(node, topic, "a", [23, 25], partition=1, timestamp=3_000)
-    assert run(topics=topic, queues=NO_QUEUE).facts["losses"] == 1
+    assert run("audit", topics=topic, queues=NO_QUEUE).facts["losses"] == 1
     (row,) = lake.rows("audit_losses")
     assert (row["first_missing"], row["last_missing"]) == (24, 24)
 
 
 def test_a_queue_that_is_not_there_is_named(run: Run) -> None:
     with pytest.raises(Missing, match="There is no queue 'no-such-queue'"):
-        run(queues="no-such-queue")
+        run("audit", queues="no-such-queue")

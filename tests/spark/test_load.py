@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from tests.harness.node import Node
+from tests.spark.conftest import Run
 
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.load.measures import growth, hot_keys, partition_loads
 from duolog_pipelines.registry import pipeline
-from duolog_pipelines.running import Place, Runner
 
 DAY_MS = 86_400_000
 
@@ -58,7 +58,7 @@ def test_growth_is_that_of_all_nodes_together(spark: SparkSession) -> None:
 
 
 def test_a_busy_topic_is_advised_to_grow(
-    spark: SparkSession, node: Node, new_topic: Callable[..., str], tmp_path: Path
+    node: Node, new_topic: Callable[..., str], run: Run, lake: Lake
 ) -> None:
     topic = new_topic(partitions=1)
     producer = Producer({"bootstrap.servers": node.kafka})
@@ -66,15 +66,13 @@ def test_a_busy_topic_is_advised_to_grow(
     for number in range(100):
         producer.produce(topic, b"x" * 1_000, key=b"hot" if number < 30 else b"%d" % number)
     assert producer.flush(30) == 0
-    lake = Lake.within(tmp_path)
-    runner = Runner(spark, Place(node.kafka, node.admin, lake))
-    done = runner.run(pipeline("load"), {"window_seconds": "600", "partition_rate": "50"})
+    done = run("load", window_seconds="600", partition_rate="50")
     (mine,) = [row for row in lake.rows("load_partitions") if row["topic"] == topic]
     assert (mine["records"], mine["stored_records"]) == (100, 101)
     assert mine["stored_bytes"] > 100_000
     (hot,) = [row for row in lake.rows("load_hot_keys") if row["topic"] == topic]
     assert (hot["key"], hot["records"], hot["share"]) == (b"hot", 30, 0.3)
-    advice = json.loads(Path(done.outcome.facts["advice"]).read_text())
+    advice = json.loads(Path(done.facts["advice"]).read_text())
     (action,) = [each for each in advice["actions"] if each["topic"] == topic]
     assert (action["type"], action["partitions"]) == ("add_partitions", 3)
     (section,) = pipeline("load").sections(lake, {})

@@ -9,14 +9,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from duolog.model.names import QUEUE_STATE_PREFIX
-from duolog_pipelines.audit import balance
 from duolog_pipelines.audit.balance import ENDS, Counting, tallies, unaccounted
 from duolog_pipelines.audit.events import POSITION_BITS
 from duolog_pipelines.audit.events import SCHEMA as EVENTS
 from duolog_pipelines.audit.fates import THERE, clipped, fates, messages
 from duolog_pipelines.audit.journal_source import JournalSource
 from duolog_pipelines.audit.opening import Opening
-from duolog_pipelines.audit.scope import Nodes, QueueSeen, Scope
+from duolog_pipelines.audit.scope import Nodes, Scope
 from duolog_pipelines.pipeline import Stage
 
 _RANGES = StructType(
@@ -26,6 +25,13 @@ _RANGES = StructType(
         StructField("offset", LongType()),
         StructField("next_offset", LongType()),
         StructField("start_offset", LongType()),
+    ]
+)
+_LOOKS = StructType(
+    [
+        StructField("queue", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("looked_position", LongType()),
     ]
 )
 _EPOCHS = StructType(
@@ -43,7 +49,8 @@ Openings = Mapping[tuple[str, int], Opening]
 class Accounts(NamedTuple):
     fates: DataFrame
     """Of the messages of all queues; persisted."""
-    balances: DataFrame
+    balances: list[dict[str, Any]]
+    """Of queues and topics, as rows of their table."""
     coverage: list[tuple[Any, ...]]
 
 
@@ -61,8 +68,7 @@ def take(stage: Stage, nodes: Nodes, scope: Scope) -> Accounts:
         rows = [*_queue_rows(stage, scope, openings, ends), *_topic_rows(stage, scope)]
     finally:
         events.unpersist()
-    balances = stage.spark.createDataFrame(rows, balance.SCHEMA)
-    return Accounts(ends, balances, _coverage(scope, openings))
+    return Accounts(ends, rows, _coverage(scope, openings))
 
 
 def _events(stage: Stage, scope: Scope, openings: Openings) -> DataFrame:
@@ -118,13 +124,14 @@ def _ranges(scope: Scope, openings: Openings) -> list[tuple[Any, ...]]:
 def _queue_rows(
     stage: Stage, scope: Scope, openings: Openings, ends: DataFrame
 ) -> list[dict[str, Any]]:
-    told = {row.name: row.asDict() for row in tallies(ends).collect()}
+    looks = stage.spark.createDataFrame(_looks(scope), _LOOKS)
+    told = {row.name: row.asDict() for row in tallies(ends, looks).collect()}
     rows = []
     for queue in scope.queues:
         row = told.get(queue.name) or dict.fromkeys(
             ("accepted", "delivered", "deliveries", *ENDS, THERE), 0
         )
-        counting = Counting(queue.counted, scope.arrived(queue), _ended(scope, queue, ends))
+        counting = Counting(queue.counted, scope.arrived(queue), row.pop("ended_meanwhile"))
         since = [openings[queue.name, each].since_ms for each, _, _ in scope.partitions(queue)]
         left = unaccounted(row[THERE], counting)
         rows.append(
@@ -143,17 +150,16 @@ def _queue_rows(
     return rows
 
 
-def _ended(scope: Scope, queue: QueueSeen, ends: DataFrame) -> int:
-    """Messages that ended between the two looks at the journal."""
-    before = scope.before.get(queue.journal)
-    looked = {} if before is None else before.partitions
-    total = 0
-    for partition, _, journal in scope.partitions(queue):
-        first = looked[partition].end_offset if partition in looked else 0
-        if journal is not None and first < journal.end_offset:
-            mine = ends.where((F.col("queue") == queue.name) & (F.col("partition") == partition))
-            total += mine.where(F.col("ended_position") >= first << POSITION_BITS).count()
-    return total
+def _looks(scope: Scope) -> list[tuple[str, int, int]]:
+    """Where the journal of each partition was when it was first looked at."""
+    looks = []
+    for queue in scope.queues:
+        before = scope.before.get(queue.journal)
+        ends = {} if before is None else before.partitions
+        for partition, _, _ in scope.partitions(queue):
+            end_offset = ends[partition].end_offset if partition in ends else 0
+            looks.append((queue.name, partition, end_offset << POSITION_BITS))
+    return looks
 
 
 def _topic_rows(stage: Stage, scope: Scope) -> list[dict[str, Any]]:

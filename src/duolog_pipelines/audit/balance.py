@@ -28,13 +28,17 @@ SCHEMA = StructType(
 """accepted = the sum of ENDS + there + unaccounted."""
 
 
-def tallies(fates: DataFrame) -> DataFrame:
-    """By queue, how many messages came to which end."""
-    return fates.groupBy(F.col("queue").alias("name")).agg(
+def tallies(fates: DataFrame, looks: DataFrame) -> DataFrame:
+    """By queue, how many messages came to which end, and how many of them since a look at the
+    journal, whose `looked_position` is given for each partition."""
+    since = F.col("ended_position") >= F.col("looked_position")
+    looked = fates.join(F.broadcast(looks), ["queue", "partition"])
+    return looked.groupBy(F.col("queue").alias("name")).agg(
         F.count("*").alias("accepted"),
         F.count_if(F.col("deliveries") > 0).alias("delivered"),
         F.sum("deliveries").alias("deliveries"),
         *(F.count_if(F.col("fate") == fate).alias(fate) for fate in (*ENDS, THERE)),
+        F.count_if(since).alias("ended_meanwhile"),
     )
 
 

@@ -1,6 +1,7 @@
 """One audit: of everything that is stored, and of what journals tell."""
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -9,7 +10,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from duolog.model.names import QUEUE_STATE_PREFIX
 from duolog_pipelines.archive.table import ARCHIVE, archive_table
-from duolog_pipelines.audit import accounts, names
+from duolog_pipelines.audit import accounts, balance, names
 from duolog_pipelines.audit.latency import latencies
 from duolog_pipelines.audit.numbering import duplicates, losses, numbered
 from duolog_pipelines.audit.producers import producers
@@ -33,31 +34,30 @@ def run(stage: Stage) -> Outcome:
     stage.progress.step("counting")
     scope = nodes.see(stage.options["topics"], stage.options["queues"])
     topics = sorted(name for name in scope.after if not name.startswith(QUEUE_STATE_PREFIX))
-    facts: dict[str, Any] = {}
     stage.progress.step("reading journals")
     taken = accounts.take(stage, nodes, scope)
-    balances = taken.balances.persist()
     try:
+        balances = stage.spark.createDataFrame(taken.balances, balance.SCHEMA)
         replace(stage.lake, names.BALANCE, balances, stage.now_ms)
         coverage = stage.spark.createDataFrame(taken.coverage, COVERAGE_SCHEMA)
         replace(stage.lake, names.COVERAGE, coverage, stage.now_ms)
-        facts |= _totals(balances)
         stage.progress.step("reading messages")
         records = _records(stage, scope, topics).persist()
-        facts |= _numbering(stage, scope, topics, records)
+        _numbering(stage, scope, topics, records)
         stage.progress.step("latencies")
         _latencies(stage, scope, taken.fates, records)
         records.unpersist()
     finally:
         taken.fates.unpersist()
-        balances.unpersist()
-    stage.progress.add_rows(facts["accepted"])
-    return Outcome(facts["accepted"], _reached(scope, topics), facts, _imbalance(stage))
-
-
-def _totals(balances: DataFrame) -> dict[str, Any]:
-    row = balances.selectExpr("coalesce(sum(accepted), 0) AS accepted").first()
-    return {"accepted": 0 if row is None else row.accepted}
+    accepted = sum(row["accepted"] for row in taken.balances)
+    stage.progress.add_rows(accepted)
+    counted = stage.lake.rows(names.PRODUCERS)
+    facts = {
+        "accepted": accepted,
+        "losses": sum(row["missing"] for row in counted),
+        "duplicates": sum(row["duplicates"] for row in counted),
+    }
+    return Outcome(accepted, _reached(scope, topics), facts, _imbalance(taken.balances))
 
 
 def _records(stage: Stage, scope: Scope, topics: list[str]) -> DataFrame:
@@ -93,7 +93,7 @@ def _records(stage: Stage, scope: Scope, topics: list[str]) -> DataFrame:
     )
 
 
-def _numbering(stage: Stage, scope: Scope, topics: list[str], records: DataFrame) -> dict[str, Any]:
+def _numbering(stage: Stage, scope: Scope, topics: list[str], records: DataFrame) -> None:
     seconds = stage.options["bucket_seconds"]
     ends = stage.spark.createDataFrame(accounts.ends_of(scope, topics), _ENDS)
     whole = whole_since(records, ends).persist()
@@ -103,11 +103,8 @@ def _numbering(stage: Stage, scope: Scope, topics: list[str], records: DataFrame
     replace(stage.lake, names.LOSSES, missing, stage.now_ms)
     replace(stage.lake, names.DUPLICATES, again, stage.now_ms)
     replace(stage.lake, names.PRODUCERS, producers(rows, missing, again, whole), stage.now_ms)
-    lost = missing.selectExpr("coalesce(sum(missing), 0) AS lost").first()
-    facts = {"losses": 0 if lost is None else lost.lost, "duplicates": again.count()}
     for each in (whole, rows, missing, again):
         each.unpersist()
-    return facts
 
 
 def _latencies(stage: Stage, scope: Scope, fates: DataFrame, records: DataFrame) -> None:
@@ -125,8 +122,8 @@ def _reached(scope: Scope, topics: list[str]) -> dict[str, dict[int, int]]:
     }
 
 
-def _imbalance(stage: Stage) -> str | None:
-    wrong = [row for row in stage.lake.rows(names.BALANCE) if row["unaccounted"]]
+def _imbalance(balances: Sequence[Mapping[str, Any]]) -> str | None:
+    wrong = [row for row in balances if row["unaccounted"]]
     if not wrong:
         return None
     told = ", ".join(f"{row['unaccounted']} of '{row['name']}'" for row in wrong)

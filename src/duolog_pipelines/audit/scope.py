@@ -18,11 +18,10 @@ from duolog.config.address import parse_address
 from duolog.model.names import queue_state_topic
 from duolog.wire.kafka.apis import ApiKey
 from duolog_pipelines.audit.opening import WHOLE, JournalRecord, Opening, opening_of
-from duolog_pipelines.errors import Missing, PipelineError, Unreachable
+from duolog_pipelines.errors import Missing, PipelineError
 from pyspark_duolog.arrow_rows import arrow_schema
 from pyspark_duolog.asking import Asking
 from pyspark_duolog.columns import COLUMNS
-from pyspark_duolog.errors import BrokerAway
 from pyspark_duolog.source.brokers import Brokers
 from pyspark_duolog.source.options import SourceOptions, read_options
 from pyspark_duolog.source.planning import Range, Seen
@@ -76,19 +75,17 @@ class Nodes:
         """Those that are named, or all there are."""
         try:
             names = asyncio.run(self._names(queues))
-            wanted = [queue_state_topic(name) for name in names]
+            sources = {each.topic for each in asyncio.run(self._counted(names))}
+            wanted = sorted(sources | {queue_state_topic(name) for name in names})
             before = {**self._topics(topics), **self._named(wanted)}
             counted = asyncio.run(self._counted(names))
-            sources = {each.topic for each in counted}
-            after = {**self._topics(topics), **self._named([*sources, *wanted])}
-        except BrokerAway as error:
-            raise Unreachable(f"{error}. Check that a node serves there.") from None
+            after = {**self._topics(topics), **self._named(wanted)}
         except ClientError as error:
             raise PipelineError(
                 f"The queues could not be counted: {error}. Run it where a node runs, with --admin."
             ) from None
-        there = [each for each in counted if each.topic in after]
-        return Scope(there, {**after, **before}, after)
+        there = [each for each in counted if each.topic in after and each.topic in before]
+        return Scope(there, before, after)
 
     async def _names(self, wanted: Sequence[str] | None) -> list[str]:
         async with OperatorClient(self._admin) as client:

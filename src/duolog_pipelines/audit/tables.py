@@ -58,9 +58,8 @@ SCHEMAS = {
 }
 
 
-def replace(lake: Lake, name: str, frame: DataFrame, now_ms: int) -> int:
-    """Put the rows in the place of those that are there; how many there are now."""
+def replace(lake: Lake, name: str, frame: DataFrame, now_ms: int) -> None:
+    """Put the rows in the place of those that are there."""
     table = SparkTable(lake.table(name), SCHEMAS[name])
     before = [each.path for each in table.statistics()]
     table.commit([table.stage(frame)], now_ms, without=before)
-    return sum(each.rows for each in table.statistics())

@@ -9,10 +9,8 @@ from duolog.client.errors import ClientError
 from duolog.client.offsets import Bounds, TopicPartition, bounds_of
 from duolog.client.placement import stored_bytes
 from duolog.config.address import parse_address
-from duolog_pipelines.errors import Unreachable
 from duolog_pipelines.load.advice import NodeState
 from pyspark_duolog.asking import Asking
-from pyspark_duolog.errors import BrokerAway
 from pyspark_duolog.option import read_endpoints
 
 PATIENCE_MS = 60_000
@@ -34,10 +32,7 @@ class Seen(NamedTuple):
 
 def see(bootstrap_servers: str, admin_address: str) -> Seen:
     asking = Asking(read_endpoints(bootstrap_servers), PATIENCE_MS)
-    try:
-        return asking.ask(_see)._replace(nodes=asyncio.run(_nodes(admin_address)))
-    except BrokerAway as error:
-        raise Unreachable(f"{error}. Check that a node serves there.") from None
+    return asking.ask(_see)._replace(nodes=asyncio.run(_nodes(admin_address)))
 
 
 async def _see(cluster: Cluster) -> Seen:
