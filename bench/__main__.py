@@ -43,6 +43,7 @@ def scale_of(arguments: argparse.Namespace) -> Scale:
             queue_in_flight=10_000,
             queues=300,
             fifo_messages=2_000,
+            usage_lines_each=12,
         )
     return Scale(
         rounds=arguments.rounds or 5,

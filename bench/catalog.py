@@ -18,6 +18,10 @@ from bench.workloads import (
     queues_memory,
     queues_speed,
     small_requests,
+    spark_memory,
+    spark_read,
+    spark_usage,
+    spark_write,
 )
 
 GROUPS: dict[str, Callable[[Stand], Iterator[Row]]] = {
@@ -39,6 +43,10 @@ GROUPS: dict[str, Callable[[Stand], Iterator[Row]]] = {
     "cluster/fail-over": cluster_fail_over.leader_killed,
     "cluster/fail-over-etcd": cluster_fail_over.both_killed,
     "cluster/controller": cluster_fail_over.controller_killed,
+    "spark/read": spark_read.run,
+    "spark/write": spark_write.run,
+    "spark/memory": spark_memory.run,
+    "spark/usage": spark_usage.run,
 }
 
 

@@ -7,9 +7,10 @@ from bench.cluster_goals import CLUSTER_GOALS
 from bench.goal import Goal
 from bench.queue_goals import QUEUE_GOALS
 from bench.rows import Row
+from bench.spark_goals import SPARK_GOALS
 from bench.topic_goals import TOPIC_GOALS
 
-GOALS: Sequence[Goal] = (*TOPIC_GOALS, *QUEUE_GOALS, *CLUSTER_GOALS)
+GOALS: Sequence[Goal] = (*TOPIC_GOALS, *QUEUE_GOALS, *CLUSTER_GOALS, *SPARK_GOALS)
 OTHERS_CORES_MAX = 0.25
 """Above this, other processes decide what a clock shows."""
 

@@ -49,6 +49,17 @@ class Server:
     def rss_mb(self) -> float:
         return _status_mb(self.pid, "VmRSS")
 
+    def session_rss_mb(self) -> float:
+        """Of the process and its children; what forked processes share counts for each."""
+        total = 0.0
+        for pid in _session(self.pid):
+            try:
+                total += _status_mb(pid, "VmRSS")
+            except (FileNotFoundError, ServerFailed):
+                # It ended meanwhile.
+                continue
+        return total
+
     def peak_rss_mb(self) -> float:
         return _status_mb(self.pid, "VmHWM")
 

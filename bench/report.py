@@ -18,8 +18,9 @@ Medians of interleaved runs. The floor of bare requests is a uvloop server that 
 same bytes to or from the same disk; of librdkafka producing, librdkafka's own in-memory broker in
 C; of librdkafka consuming, the bare sendfile server driven by a C program, so only its CPU
 compares; of queues, a uvloop server that parses the same HTTP requests with the same library and
-answers a constant; of queues that hold much, a node on which they hold little. CPU is the
-server's; *core* its share of one; *spread* half the range of the runs over their median; *others*
+answers a constant; of queues that hold much, a node on which they hold little; of Spark's reads,
+a Python source that yields one Arrow batch again and again. CPU is the server's, or that of all of
+Spark; *core* its share of one; *spread* half the range of the runs over their median; *others*
 what unrelated processes used meanwhile, in cores. A goal is void where the run was too disturbed
 to decide it. A MB is 10^6 bytes."""
 DISTURBED = "other processes used more than a quarter of a core meanwhile."

@@ -49,8 +49,15 @@ class Scale:
     queue_in_flight: int = 100_000
     queues: int = 10_000
     fifo_messages: int = 20_000
+    usage_lines_each: int = 579
+    """In each of the 17,280 intervals of a day: ten million lines together."""
     seconds_max: float = 120.0
     """Beyond this a run is stopped, whatever its count."""
+
+
+def duolog() -> Path:
+    """The command, as it is installed with this Python."""
+    return Path(sys.executable).parent / "duolog"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,7 @@ class Stand:
         name = f"broker-{durability}{label}"
         data, ready = self.directory / name, self.directory / f"{name}.ready"
         log_path = self.directory / f"{name}.log"
-        argv: list[str | Path] = [Path(sys.executable).parent / "duolog", "serve"]
+        argv: list[str | Path] = [duolog(), "serve"]
         argv += ["--data", data, "--kafka", "127.0.0.1:0", "--sqs", "127.0.0.1:0"]
         argv += ["--admin", "127.0.0.1:0", "--ready-file", ready]
         argv += ["--set", f"topic.durability={durability}"]

@@ -9,13 +9,13 @@ MEGABYTE_RECORDS = 1000
 
 
 def one_record(value_bytes: int = 100) -> bytes:
-    return encode_batch([b"x" * value_bytes], timestamp_ms=_now_ms())
+    return encode_batch([b"x" * value_bytes], timestamp_ms=now_ms())
 
 
 def megabyte() -> bytes:
-    return encode_batch([b"x" * 1024] * MEGABYTE_RECORDS, timestamp_ms=_now_ms())
+    return encode_batch([b"x" * 1024] * MEGABYTE_RECORDS, timestamp_ms=now_ms())
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
     """Retention goes by the records' own time, so they must be young."""
     return time.time_ns() // 1_000_000

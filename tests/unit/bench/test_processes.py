@@ -19,6 +19,7 @@ def test_a_server_is_accounted_for_and_stopped(tmp_path: Path) -> None:
         assert 0.2 <= server.cpu_seconds() < 5
         assert server.host_and_port == ("127.0.0.1", 9)
         assert 0 < server.rss_mb() <= server.peak_rss_mb()
+        assert server.session_rss_mb() >= server.rss_mb()
     assert server.process.returncode is not None
 
 

@@ -1,0 +1,1 @@
+"""A Spark application to be measured, and the sources that the connector is held against."""
