@@ -8,7 +8,7 @@ from duolog.model.pipeline_state import PipelineState
 from duolog_pipelines.billing.focus import SCHEMA
 from duolog_pipelines.billing.meters import METERS
 from duolog_pipelines.billing.price_list import OPERATIONS
-from duolog_pipelines.registry import MODULES, pipeline
+from duolog_pipelines.registry import pipeline
 from duolog_pipelines.state import States
 from duolog_pipelines.usage.tables import SCHEMAS
 
@@ -23,7 +23,7 @@ def rows(heading: str) -> dict[str, list[str]]:
     return {each[0].strip("`"): each[1:] for each in cells}
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", ["usage", "billing"])
 def test_a_pipeline_has_its_section_and_its_options(name: str) -> None:
     assert f"\n## {name}\n" in PAGE
     assert rows(f"Options of {name}") == {

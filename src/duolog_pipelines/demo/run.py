@@ -122,10 +122,10 @@ def _found(lake: Lake, replayed: int) -> Found:
 def _billed(lake: Lake) -> int:
     """Messages that were sent, as the invoices have them."""
     invoices = Invoices(lake.exports("billing"))
-    charges = [row for record in invoices.drafts() for row in invoices.table_of(record)]
+    charges = [row for record in invoices.drafts() for row in invoices.charges_of(record)]
     quantities = [
         row["ConsumedQuantity"]
         for row in charges
         if row["SkuMeter"] == "messages" and str(row["SkuId"]).startswith(_BILLED)
     ]
-    return int(sum(quantities))  # type: ignore[arg-type]
+    return int(sum(quantities))
