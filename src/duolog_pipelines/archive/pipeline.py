@@ -75,7 +75,7 @@ class Archive:
             " again. Run it without a time."
         )
 
-    def sections(self, lake: Lake, options: Mapping[str, Any]) -> Sequence[Section]:
+    def sections(self, lake: Lake) -> Sequence[Section]:
         from duolog_pipelines.archive.compaction import part_of
         from duolog_pipelines.archive.table import ARCHIVE, archive_table
 

@@ -1,7 +1,7 @@
 """`duolog pipeline run replay --once`: a range of the archive back to a topic or queue, once."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog_pipelines.errors import InvalidInput, Missing, NotAllowed
 from duolog_pipelines.lake import Lake
@@ -60,7 +60,7 @@ class Replay:
         wanted = Range(Position("time", span.from_ms), Position("time", span.to_ms))
         return _replayed(stage, f"@{span.from_ms}:@{span.to_ms}", wanted)
 
-    def sections(self, lake: Lake, options: Mapping[str, Any]) -> Sequence[Section]:
+    def sections(self, lake: Lake) -> Sequence[Section]:
         return []
 
 

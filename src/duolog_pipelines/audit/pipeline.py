@@ -63,7 +63,7 @@ class Audit:
             " it look further back."
         )
 
-    def sections(self, lake: Lake, options: Mapping[str, Any]) -> Sequence[Section]:
+    def sections(self, lake: Lake) -> Sequence[Section]:
         balances = sorted(lake.rows(names.BALANCE), key=lambda row: (row["kind"], row["name"]))
         if not balances:
             return []

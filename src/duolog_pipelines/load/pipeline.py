@@ -63,7 +63,7 @@ class Load:
     def backfill(self, stage: Stage, span: Span) -> Outcome:
         raise NotAllowed("The load is that of now. Run it with -O window_seconds=… to look back.")
 
-    def sections(self, lake: Lake, options: Mapping[str, Any]) -> Sequence[Section]:
+    def sections(self, lake: Lake) -> Sequence[Section]:
         partitions = lake.rows(names.PARTITIONS)
         if not partitions:
             return []
