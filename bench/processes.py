@@ -16,6 +16,9 @@ READY_SECONDS_MAX = 120.0
 STOP_SECONDS_MAX = 20.0
 _POLL_SECONDS = 0.005
 _KIB = 1024
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_ENDED_FIELDS = slice(13, 15)
+"""Of /proc/<pid>/stat, from the state on: cutime and cstime."""
 
 
 class ServerFailed(Exception):
@@ -41,10 +44,13 @@ class Server:
         return host, int(port)
 
     def cpu_seconds(self) -> float:
-        """CPU time of all threads so far, of the process and its children alike."""
+        """CPU time of all threads so far, of the process and its children, ended ones too.
+
+        Without those, the time of a child that ends meanwhile would count as negative.
+        """
         if self.process.poll() is not None:
             raise ServerFailed(f"{self.name} died: {self.log_tail()}")
-        return sum(_cpu_seconds(pid) for pid in _session(self.pid))
+        return sum(_cpu_seconds(pid) + _ended_seconds(pid) for pid in _session(self.pid))
 
     def rss_mb(self) -> float:
         return _status_mb(self.pid, "VmRSS")
@@ -198,7 +204,20 @@ def _cpu_seconds(pid: int) -> float:
     It is the sum of utime and stime in /proc/<pid>/stat, in nanoseconds instead of the 10 ms
     steps that would blur a run of half a second.
     """
-    return time.clock_gettime((~pid << 3) | 2)
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        # It has ended since it was listed; its parent has its time.
+        return 0.0
+
+
+def _ended_seconds(pid: int) -> float:
+    """CPU time of the children that a process has waited for, and of theirs."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[_ENDED_FIELDS])) / _TICKS_PER_SECOND
 
 
 def _status_mb(pid: int, field: str) -> float:

@@ -23,6 +23,13 @@ def test_a_server_is_accounted_for_and_stopped(tmp_path: Path) -> None:
     assert server.process.returncode is not None
 
 
+def test_children_that_have_ended_still_count(tmp_path: Path) -> None:
+    burn = "import time\nwhile time.process_time() < 0.3: pass"
+    code = f"import subprocess, sys, time; subprocess.run([sys.executable, '-c', {burn!r}]);"
+    with start(tmp_path, f"{code} {READY} time.sleep(60)") as server:
+        assert 0.3 <= server.cpu_seconds() < 5
+
+
 def test_a_server_that_dies_at_start_is_reported_with_what_it_said(tmp_path: Path) -> None:
     with pytest.raises(processes.ServerFailed, match="no disk"):
         start(tmp_path, "import sys; sys.exit('no disk')")
