@@ -69,7 +69,8 @@ class Runner:
             try:
                 outcome = _performed(pipeline, stage, span)
             except BaseException as error:
-                told = str(error) or type(error).__name__
+                interrupted = isinstance(error, KeyboardInterrupt)
+                told = "It was interrupted." if interrupted else str(error) or repr(error)
                 self._states.keep(failed(state, told, self._now_ms()))
                 raise
             ended_ms = self._now_ms()

@@ -9,14 +9,17 @@ from pyspark_duolog.errors import BrokerAway, ConnectorError
 
 _OURS = re.compile(r"(?:duolog_pipelines|pyspark_duolog)\.errors\.(\w+): ([^\n]+)")
 """A Python error of ours, in the text that the JVM made of it."""
+_RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n)*(\S[^\n]*)")
+"""Any other: what stands behind the lines of its trace."""
 
 
 def explained(error: PySparkException) -> PipelineError:
-    """By the innermost error of ours, if there is one, else by Spark's first line."""
-    found = _OURS.findall(str(error))
+    """By the last error of ours, or of Python, if there is one; else by Spark's first line."""
+    told = str(error).strip()
+    found = _OURS.findall(told)
     if not found:
-        first, _, _ = str(error).strip().partition("\n")
-        return PipelineError(f"Spark failed: {first}")
+        raised = _RAISED.findall(told)
+        return PipelineError(f"Spark failed: {raised[-1] if raised else told.splitlines()[0]}")
     kind, message = found[-1]
     return _told(message, is_away=kind == BrokerAway.__name__)
 

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -98,8 +98,11 @@ def test_usage_is_summed_by_hour_and_by_day_as_it_comes(usage: Usage) -> None:
     assert usage.run().facts["hours"] == 1
     assert usage.messages()["orders", "send"] == 30
     assert usage.messages("usage_hourly") == usage.messages()
-    assert usage.run().rows == 0
     assert States(usage.lake.states).of("usage").rows == 6
+    before = usage.lake.rows("usage_daily")
+    assert usage.run(span=Span(START_MS + 1, START_MS + HOUR_MS)).facts == {"hours": 1}
+    assert usage.messages("usage_hourly") == usage.messages()
+    assert sorted(map(str, usage.lake.rows("usage_daily"))) == sorted(map(str, before))
 
 
 def test_a_line_counts_once_wherever_and_however_often_it_was_written(usage: Usage) -> None:
@@ -147,22 +150,22 @@ def test_lines_of_other_versions_are_read_and_what_is_no_line_is_kept_apart(usag
     assert kept[1][1] == b"no line at all"
 
 
-def test_a_lost_checkpoint_and_lost_journals_make_nothing_count_twice(usage: Usage) -> None:
+def test_a_round_that_dies_halfway_is_not_counted_twice(
+    usage: Usage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise OSError("no space left")
+
     usage.write(*sequence_of(0, SEND, RECEIVE), *sequence_of(1, SEND))
-    usage.run()
+    with monkeypatch.context() as patched:
+        patched.setattr("duolog_pipelines.usage.taking.replace_file", die)
+        with pytest.raises(PipelineError, match="no space left"):
+            usage.run()
+    assert usage.names() == [(0, 0), (0, 1), (1, 0)], "the lines were committed before it died"
+    assert (usage.run().rows, usage.names()) == (0, [(0, 0), (0, 1), (1, 0)])
+    assert usage.messages() == {("orders", "send"): 20, ("orders", "receive"): 7}
     shutil.rmtree(usage.lake.checkpoint("usage"))
     usage.lake.checkpoint("usage.journals.json").unlink()
-    usage.write(*sequence_of(2, SEND))
     outcome = usage.run()
-    assert (outcome.rows, outcome.facts["repeated"]) == (1, 3)
-    assert usage.messages() == {("orders", "send"): 30, ("orders", "receive"): 7}
-
-
-def test_a_backfill_sums_a_stretch_of_time_again(usage: Usage) -> None:
-    usage.write(*sequence_of(0, SEND), *sequence_of(1, SEND, from_ms=START_MS + HOUR_MS))
-    usage.run()
-    outcome = usage.run(span=Span(START_MS + 1, START_MS + HOUR_MS))
-    assert outcome.facts == {"hours": 1}
-    assert usage.messages() == usage.messages("usage_hourly") == {("orders", "send"): 20}
-    assert [row["date"] for row in usage.lake.rows("usage_daily")] == [DAY]
-    assert isinstance(DAY, date)
+    assert (outcome.rows, outcome.facts["repeated"]) == (0, 3)
+    assert usage.messages() == {("orders", "send"): 20, ("orders", "receive"): 7}
