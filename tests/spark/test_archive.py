@@ -248,7 +248,7 @@ def test_a_replay_to_a_queue_by_time_is_received(
     target = new_topic(retention_ms="3600000")
     with pytest.raises(NotAllowed, match="would remove records of that age"):
         run("replay", id="too-old", to=target, **wanted)
-    with pytest.raises(PipelineError, match="topic 'no-such-topic'"):
+    with pytest.raises(Missing, match="no topic or queue 'no-such-topic' to write to"):
         run("replay", id="nowhere", to="no-such-topic", **wanted)
     with pytest.raises(Missing, match="nothing of 'no-such-topic'"):
         run("replay", id="nothing", to=target, topic="no-such-topic")

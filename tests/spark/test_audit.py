@@ -187,7 +187,7 @@ def test_a_queues_messages_are_all_accounted_for(node: Node, run: Run, lake: Lak
     taken = {(row["until"], row["messages"]) for row in lake.rows("audit_latency")}
     assert taken == {("receive", 10), ("delete", 8)}
     assert all(0 <= row["p50_ms"] <= row["max_ms"] < 60_000 for row in lake.rows("audit_latency"))
-    (section,) = pipeline("audit").sections(lake, {})
+    (section,) = pipeline("audit").sections(lake)
     assert section.tables[0].title == "What became of messages"
 
 

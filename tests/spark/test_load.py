@@ -72,8 +72,12 @@ def test_a_busy_topic_is_advised_to_grow(
     assert mine["stored_bytes"] > 100_000
     (hot,) = [row for row in lake.rows("load_hot_keys") if row["topic"] == topic]
     assert (hot["key"], hot["records"], hot["share"]) == (b"hot", 30, 0.3)
+    # Nobody has run the pipeline `usage` here.
+    (grown,) = [row for row in lake.rows("load_growth") if row["name"] == topic]
+    assert (grown["bytes"], grown["samples"]) == (mine["stored_bytes"], 0)
+    assert grown["bytes_per_day"] == pytest.approx(mine["bytes"] * 86_400 / 600)
     advice = json.loads(Path(done.facts["advice"]).read_text())
     (action,) = [each for each in advice["actions"] if each["topic"] == topic]
     assert (action["type"], action["partitions"]) == ("add_partitions", 3)
-    (section,) = pipeline("load").sections(lake, {})
+    (section,) = pipeline("load").sections(lake)
     assert "Advice, for `duolog cluster apply`" in [table.title for table in section.tables]

@@ -5,13 +5,25 @@ from tests.style.sources import ROOT
 
 from duolog.app.pipeline_gauges import pipeline_samples
 from duolog.model.pipeline_state import PipelineState
+from duolog_pipelines.archive import gaps
+from duolog_pipelines.archive import table as archive
+from duolog_pipelines.archive.pipeline import GAPS
+from duolog_pipelines.audit import tables as audit
 from duolog_pipelines.billing.focus import SCHEMA
 from duolog_pipelines.billing.meters import METERS
 from duolog_pipelines.billing.price_list import OPERATIONS
-from duolog_pipelines.registry import pipeline
+from duolog_pipelines.load import job as load
+from duolog_pipelines.registry import MODULES, pipeline
 from duolog_pipelines.state import States
-from duolog_pipelines.usage.tables import SCHEMAS
+from duolog_pipelines.usage import tables as usage
 
+SCHEMAS = {
+    **usage.SCHEMAS,
+    **audit.SCHEMAS,
+    archive.ARCHIVE: archive.SCHEMA,
+    GAPS: gaps.SCHEMA,
+    **load.SCHEMAS,
+}
 PAGE = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
 
 
@@ -23,7 +35,7 @@ def rows(heading: str) -> dict[str, list[str]]:
     return {each[0].strip("`"): each[1:] for each in cells}
 
 
-@pytest.mark.parametrize("name", ["usage", "billing"])
+@pytest.mark.parametrize("name", MODULES)
 def test_a_pipeline_has_its_section_and_its_options(name: str) -> None:
     assert f"\n## {name}\n" in PAGE
     assert rows(f"Options of {name}") == {
@@ -33,7 +45,7 @@ def test_a_pipeline_has_its_section_and_its_options(name: str) -> None:
 
 
 @pytest.mark.parametrize("table", SCHEMAS)
-def test_columns_of_usage_are_documented_as_they_are(table: str) -> None:
+def test_columns_of_tables_are_documented_as_they_are(table: str) -> None:
     documented = {name: cells[0] for name, cells in rows(f"The table {table}").items()}
     assert documented == {
         field.name: f"`{field.dataType.simpleString()}`" for field in SCHEMAS[table].fields

@@ -4,7 +4,7 @@ Each micro-batch is staged and then committed under the query's id and the batch
 that one that is tried again, after a crash at any point, leaves each record once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from duolog_pipelines.errors import NotAllowed
@@ -76,15 +76,10 @@ class Archive:
         )
 
     def sections(self, lake: Lake) -> Sequence[Section]:
-        from duolog_pipelines.archive.compaction import part_of
-        from duolog_pipelines.archive.table import ARCHIVE, archive_table
-
-        table = archive_table(lake.table(ARCHIVE))
         topics: dict[str, list[Any]] = {}
-        for each in table.statistics():
-            topic, date = part_of(each)
+        for count, topic, date in _files(lake):
             known = topics.setdefault(topic, [0, 0, date, date])
-            known[0] += each.rows
+            known[0] += count
             known[1] += 1
             known[2:] = [min(known[2], date), max(known[3], date)]
         if not topics:
@@ -103,6 +98,17 @@ class Archive:
                 ],
             )
         ]
+
+
+def _files(lake: Lake) -> Iterator[tuple[int, str, str]]:
+    """Records, topic and day of each, without Spark."""
+    from deltalake import DeltaTable
+
+    path = lake.table(NAME)
+    if DeltaTable.is_deltatable(str(path)):
+        told = DeltaTable(path).get_add_actions(flatten=True).to_struct_array().to_pylist()
+        for each in told:
+            yield each["num_records"], each["partition.topic"], str(each["partition.date"])
 
 
 def _maintain(stage: Stage, table: "SparkTable") -> dict[str, Any]:

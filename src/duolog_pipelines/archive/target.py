@@ -3,10 +3,13 @@
 from typing import NamedTuple
 
 from duolog.client.cluster import Cluster
+from duolog.client.errors import Refused
 from duolog.client.topics import topic_configs
+from duolog_pipelines.errors import Missing
 from pyspark_duolog.asking import Asking
 from pyspark_duolog.sink.options import SinkOptions
 
+_ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
 _APPEND_TIME = "LogAppendTime"
 
 
@@ -19,7 +22,14 @@ class Target(NamedTuple):
     @classmethod
     def of(cls, options: SinkOptions, name: str) -> "Target":
         async def described(cluster: Cluster) -> Target:
-            partitions = (await cluster.metadata([name])).topics[name].partitions
+            try:
+                partitions = (await cluster.metadata([name])).topics[name].partitions
+            except Refused as refusal:
+                if refusal.name != _ABSENT:
+                    raise
+                raise Missing(
+                    f"There is no topic or queue '{name}' to write to. Make it first."
+                ) from None
             configs = await topic_configs(cluster, name)
             retention = configs["retention.ms"].value
             return cls(

@@ -9,7 +9,7 @@ from duolog_pipelines.errors import NotAllowed
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.option import Option, declared, read_choice, read_count, read_text
 from duolog_pipelines.pipeline import Outcome, Span, Stage
-from duolog_pipelines.report.section import Section, Table
+from duolog_pipelines.report.section import Chart, Section, Table
 
 _BALANCE = (
     "name",
@@ -30,6 +30,8 @@ _PRODUCERS = ("topic", "producer", "messages", "missing", "duplicates", "unnumbe
 _LATENCY = ("queue", "bucket", "until", "messages", "p50_ms", "p90_ms", "p99_ms", "max_ms")
 LATENCY_ROWS_MAX = 200
 """In a report, of the newest; the table has all."""
+CHART_BUCKETS_MAX = 48
+CHART_QUEUES_MAX = 5
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -83,11 +85,40 @@ class Audit:
             ),
         ]
         text = "accepted = everything from deleted to unaccounted, taken together."
-        return [Section("Audit", text, [each for each in tables if each.rows])]
+        chart = _chart([row for row in latest if row["until"] == "receive"])
+        shown = [each for each in tables if each.rows]
+        return [Section("Audit", text, shown, [chart] if chart.labels else [])]
 
 
 def _cells(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[list[Any]]:
-    return [[row[name] for name in columns] for row in rows]
+    return [[_cell(row[name]) for name in columns] for row in rows]
+
+
+def _cell(value: Any) -> Any:
+    match value:
+        case datetime():
+            return f"{value:%F %H:%M}"
+        case float():
+            return round(value)
+        case _:
+            return value
+
+
+def _chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
+    """How long the slowest of a hundred took, of the queues with the most messages."""
+    buckets = sorted({row["bucket"] for row in rows})[-CHART_BUCKETS_MAX:]
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["queue"]] = counts.get(row["queue"], 0) + row["messages"]
+    busiest = sorted(counts, key=lambda queue: (-counts[queue], queue))[:CHART_QUEUES_MAX]
+    known = {(row["queue"], row["bucket"]): row["p99_ms"] for row in rows}
+    return Chart(
+        "99 of 100 messages were received within",
+        "lines",
+        [f"{bucket:%m-%d %H:%M}" for bucket in buckets],
+        {queue: [known.get((queue, bucket), 0.0) for bucket in buckets] for queue in busiest},
+        "ms",
+    )
 
 
 def _note(cut: Sequence[Mapping[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
 from duolog_pipelines.delta import SparkTable
 from duolog_pipelines.load import measures, names
 from duolog_pipelines.load.advice import Limits, PartitionLoad, additions, moves
-from duolog_pipelines.load.measures import growth, hot_keys, partition_loads, sized
+from duolog_pipelines.load.measures import growth, hot_keys, inflow, partition_loads, sized
 from duolog_pipelines.load.scope import Seen, see
 from duolog_pipelines.pipeline import Outcome, Stage
 from duolog_pipelines.state import replace_file
@@ -45,7 +45,7 @@ def run(stage: Stage) -> Outcome:
         hot = hot_keys(records, stage.options["hot_share"]).persist()
         _replace(stage, names.PARTITIONS, loads)
         _replace(stage, names.HOT_KEYS, hot)
-        _replace(stage, names.GROWTH, _growth(stage))
+        _replace(stage, names.GROWTH, _growth(stage, loads))
         measured = [
             PartitionLoad(
                 row.topic,
@@ -95,11 +95,11 @@ def _known(stage: Stage, seen: Seen) -> DataFrame:
     return stage.spark.createDataFrame(rows, _KNOWN)
 
 
-def _growth(stage: Stage) -> DataFrame:
-    """Nothing where the pipeline `usage` has not run."""
+def _growth(stage: Stage, loads: DataFrame) -> DataFrame:
+    """By what the pipeline `usage` knows, if it has run."""
     tables = UsageTables(stage.lake)
     if not tables.lines.exists:
-        return stage.spark.createDataFrame([], measures.GROWTH)
+        return inflow(loads)
     since_ms = stage.now_ms - 86_400_000 * stage.options["growth_days"]
     lines = tables.lines.frame(stage.spark)
     return growth(lines.where((F.col("operation") == "store") & (F.col("to_ms") >= since_ms)))

@@ -129,6 +129,21 @@ def growth(lines: DataFrame) -> DataFrame:
     return resources.unionByName(_summed(parts, F.lit("node"), F.col("node").cast("string")))
 
 
+def inflow(loads: DataFrame) -> DataFrame:
+    """As `growth`, where nodes have written down nothing: what came within the window, as if
+    nothing of it went again. It has no samples."""
+    days = F.col("bytes_per_second") * 86_400
+    parts = loads.select(
+        "topic",
+        F.col("leader").cast("string").alias("leader"),
+        F.col("stored_bytes").alias("bytes"),
+        days.alias("bytes_per_day"),
+        F.lit(0).cast("long").alias("samples"),
+    )
+    topics = _summed(parts, F.lit("topic"), F.col("topic"))
+    return topics.unionByName(_summed(parts, F.lit("node"), F.col("leader")))
+
+
 def _summed(parts: DataFrame, kind: Column, name: Column) -> DataFrame:
     return parts.groupBy(kind.alias("kind"), name.alias("name")).agg(
         F.sum("bytes").alias("bytes"),

@@ -9,7 +9,7 @@ from duolog_pipelines.lake import Lake
 from duolog_pipelines.load import names
 from duolog_pipelines.option import Option, declared, read_count
 from duolog_pipelines.pipeline import Outcome, Span, Stage
-from duolog_pipelines.report.section import Section, Table
+from duolog_pipelines.report.section import Chart, Section, Table
 
 _PARTITIONS = (
     "topic",
@@ -26,6 +26,7 @@ _HOT_KEYS = ("topic", "partition", "key", "records", "bytes", "share")
 _GROWTH = ("kind", "name", "bytes", "bytes_per_day")
 ROWS_MAX = 100
 """Of a table in a report; the tables themselves have all."""
+CHART_PARTITIONS_MAX = 20
 
 
 def _share(text: str) -> float:
@@ -76,11 +77,27 @@ class Load:
             Table("Growth", _GROWTH, _cells(lake.rows(names.GROWTH), _GROWTH)),
             Table("Advice, for `duolog cluster apply`", ("what", "why"), advice),
         ]
-        return [Section("Load", tables=[each for each in tables if each.rows])]
+        shown = [each for each in tables if each.rows]
+        return [Section("Load", tables=shown, charts=[_chart(partitions)])]
+
+
+def _chart(partitions: Sequence[Mapping[str, Any]]) -> Chart:
+    busiest = partitions[:CHART_PARTITIONS_MAX]
+    return Chart(
+        "What came to the busiest partitions",
+        "bars",
+        [f"{row['topic']}/{row['partition']}" for row in busiest],
+        {"bytes a second": [row["bytes_per_second"] for row in busiest]},
+        "B/s",
+    )
 
 
 def _cells(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[list[Any]]:
-    return [[row[name] for name in columns] for row in rows[:ROWS_MAX]]
+    return [[_cell(row[name]) for name in columns] for row in rows[:ROWS_MAX]]
+
+
+def _cell(value: Any) -> Any:
+    return round(value, 3) if isinstance(value, float) else value
 
 
 def _advice(lake: Lake) -> Sequence[Action]:
