@@ -5,13 +5,13 @@ from tests.style.sources import ROOT
 
 from duolog.app.pipeline_gauges import pipeline_samples
 from duolog.model.pipeline_state import PipelineState
+from duolog.model.usage import OPERATIONS
 from duolog_pipelines.archive import gaps
 from duolog_pipelines.archive import table as archive
 from duolog_pipelines.archive.pipeline import GAPS
 from duolog_pipelines.audit import tables as audit
 from duolog_pipelines.billing.focus import SCHEMA
 from duolog_pipelines.billing.meters import METERS
-from duolog_pipelines.billing.price_list import OPERATIONS
 from duolog_pipelines.load import job as load
 from duolog_pipelines.registry import MODULES, pipeline
 from duolog_pipelines.state import States

@@ -23,22 +23,12 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, NoReturn
 
+from duolog.model.usage import OPERATIONS
 from duolog_pipelines.billing.key_lines import Path, key_lines, line_of
 from duolog_pipelines.billing.meters import BY_FREE_KEY, BY_PRICE_KEY, Meter
 from duolog_pipelines.billing.period import Period
 from duolog_pipelines.errors import InvalidInput
 
-OPERATIONS = (
-    "produce",
-    "fetch",
-    "send",
-    "receive",
-    "delete",
-    "other",
-    "store",
-    "dead_letter",
-    "expire",
-)
 DECIMALS_MAX = 4
 AMOUNT_MAX = Decimal(10) ** 12
 """Of a price or of what is free; more is a typing error."""

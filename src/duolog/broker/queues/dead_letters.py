@@ -12,8 +12,8 @@ from duolog.broker.queues.moving import movable_together, move_messages
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
-from duolog.core.usage.keys import Operation
 from duolog.model.errors import Refusal
+from duolog.model.usage import Operation
 from duolog.observe.logs import get_logger
 
 TOGETHER_MAX = 100

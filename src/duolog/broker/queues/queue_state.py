@@ -9,9 +9,9 @@ from duolog.broker.queues.receipts import Receipts
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.turn import Turn
 from duolog.config.queue import QueueConfig
-from duolog.core.usage.keys import Operation
 from duolog.model.errors import Refusal, StorageFailed
 from duolog.model.queue_errors import QueueDoesNotExist
+from duolog.model.usage import Operation
 
 
 class QueueOwner(Protocol):

@@ -31,11 +31,11 @@ from duolog.broker.queues.timekeeper import Timekeeper
 from duolog.broker.queues.turn import Turn
 from duolog.broker.queues.upkeep import UPKEEP_MS, Upkeep
 from duolog.core.queues.deduplication import DEDUPLICATION_MS
-from duolog.core.usage.keys import Operation
 from duolog.log.thinning import KeptRanges
 from duolog.model.errors import Refusal
 from duolog.model.names import queue_state_topic
 from duolog.model.partition_state import PartitionEntry
+from duolog.model.usage import Operation
 from duolog.observe.logs import get_logger
 from duolog.ports.peers import Peers
 

@@ -7,13 +7,14 @@ of (broker/usage/journal.py), and becomes usage lines.
 import asyncio
 from collections.abc import Callable
 
-from duolog.core.usage.keys import Kind, Operation, UsageKey
+from duolog.core.usage.keys import UsageKey
 from duolog.core.usage.partition_tally import UNMETERED_PARTITION, Appended, PartitionTally
 from duolog.core.usage.periods import due_ms, end_ms, hour_end_ms, next_start_ms
 from duolog.core.usage.queue_tally import QueueTally
 from duolog.core.usage.slots import Mark, PartitionName, Place, Slots
 from duolog.core.usage.tally import UNMETERED, Tally
 from duolog.core.usage.totals import Totals
+from duolog.model.usage import Kind, Operation
 from duolog.observe.logs import get_logger
 from duolog.ports.clock import Clock
 from duolog.ports.counters import CounterFile, CounterFiles

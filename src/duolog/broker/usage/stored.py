@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from duolog.broker.broker import Broker
 from duolog.broker.usage.meter import Meter
-from duolog.core.usage.keys import Kind
 from duolog.core.usage.periods import hour_start_ms
+from duolog.model.usage import Kind
 
 LOOK_SECONDS = 60.0
 """Between two looks at what is stored. While nothing changes, it is counted at the full hour."""

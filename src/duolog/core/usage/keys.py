@@ -1,22 +1,6 @@
 """What usage is counted by: who pays, what was used, and how."""
 
-from typing import Literal, NamedTuple
-
-Kind = Literal["queue", "topic"]
-
-Operation = Literal[
-    "produce",
-    "fetch",
-    "send",
-    "receive",
-    "delete",
-    "other",
-    "store",
-    "dead_letter",
-    "expire",
-]
-"""At the Kafka door, at the SQS door, and by the broker itself. `other` is every action on a
-queue that moves no message."""
+from typing import NamedTuple
 
 OTHER = "*other*"
 """In place of a name where there are more names than are counted apart. No queue, topic or
