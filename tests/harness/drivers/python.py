@@ -14,6 +14,7 @@ from tests.harness.drivers.message import Message, Seen
 NAME = "kafka-python"
 SECONDS_MAX = 15.0
 POLL_SECONDS = 0.05
+REJOIN_MS = 10_000
 
 
 def produce(
@@ -79,6 +80,8 @@ class Member(GroupMember):
             # It joins with whatever metadata it has; a leader that knew of no partition yet
             # gives out none until the next refresh, by default five minutes later.
             metadata_max_age_ms=1_000,
+            # For so long the others wait for a member that does not join them again.
+            max_poll_interval_ms=REJOIN_MS,
         )
         listener = _Listener(self, consumer)
         # Partitions that its leader hears of in the moment in which it gives them out are
