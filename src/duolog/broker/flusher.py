@@ -97,10 +97,12 @@ class Flusher:
         self._durations.observe((self._clock.monotonic_ns() - self._started_ns) / 1e9)
         finished, self._syncing = self._syncing, []
         done = self._round
-        if self._dirty:
-            self._start()
+        # Before the next begins: what was cut off a log meanwhile bounds this sync, and is
+        # forgotten with the next.
         for partition, end_offset in finished:
             partition.synced(end_offset)
+        if self._dirty and not self._syncing:
+            self._start()
         for released in self.after_sync:
             released()
         # Where nothing runs, what the next round was for has been forgotten.
