@@ -1,4 +1,5 @@
-"""The pipelines there are. Each is the object PIPELINE of a module that is loaded when needed."""
+"""The pipelines there are. Each is the object PIPELINE of a module that is loaded when needed,
+and is declared there as a Pipeline."""
 
 from importlib import import_module
 from typing import cast

@@ -16,9 +16,18 @@ from duolog.ports.disk import Disk, Syncable
 class Flushable(Protocol):
     """A partition, as the flusher sees it."""
 
-    def begin_sync(self) -> tuple[list[Syncable], int]: ...
+    def begin_sync(self) -> tuple[list[Syncable], int]:
+        """What to sync, and up to where everything is durable then."""
+        ...
 
-    def synced(self, end_offset: int) -> None: ...
+    def finish_sync(self, end_offset: int) -> None:
+        """It is. Called before the next one begins: the log knows of one at a time, and what was
+        cut off it meanwhile bounds that one."""
+        ...
+
+    def synced(self, end_offset: int) -> None:
+        """Tell those who wait for it, while the disk has the next one to do."""
+        ...
 
 
 class Flusher:
@@ -97,12 +106,12 @@ class Flusher:
         self._durations.observe((self._clock.monotonic_ns() - self._started_ns) / 1e9)
         finished, self._syncing = self._syncing, []
         done = self._round
-        # Before the next begins: what was cut off a log meanwhile bounds this sync, and is
-        # forgotten with the next.
+        for partition, end_offset in finished:
+            partition.finish_sync(end_offset)
+        if self._dirty:
+            self._start()
         for partition, end_offset in finished:
             partition.synced(end_offset)
-        if self._dirty and not self._syncing:
-            self._start()
         for released in self.after_sync:
             released()
         # Where nothing runs, what the next round was for has been forgotten.

@@ -193,7 +193,6 @@ class LeadingReplica(FollowingReplica):
             self._advance(committed)
 
     def synced(self, end_offset: int) -> None:
-        self.log.finish_sync(end_offset)
         if self.leadership is None and self._not_leading is None:
             self._advance(end_offset)
         else:

@@ -157,8 +157,10 @@ class Replica:
     def begin_sync(self) -> tuple[list[Syncable], int]:
         return self.log.begin_sync()
 
-    def synced(self, end_offset: int) -> None:
+    def finish_sync(self, end_offset: int) -> None:
         self.log.finish_sync(end_offset)
+
+    def synced(self, end_offset: int) -> None:
         self._settle_durable()
 
     def _advance(self, offset: int) -> None:

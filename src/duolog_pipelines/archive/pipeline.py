@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from duolog_pipelines.errors import NotAllowed
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.option import Option, declared, read_count, read_flag, read_text
-from duolog_pipelines.pipeline import Outcome, Span, Stage
+from duolog_pipelines.pipeline import Outcome, Pipeline, Span, Stage
 from duolog_pipelines.report.section import Section, Table
 
 if TYPE_CHECKING:
@@ -134,4 +134,4 @@ def _maintain(stage: Stage, table: "SparkTable") -> dict[str, Any]:
     return {"files_compacted": compacted, "files_removed": len(removed)}
 
 
-PIPELINE = Archive()
+PIPELINE: Pipeline = Archive()

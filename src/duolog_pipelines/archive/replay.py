@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from duolog_pipelines.errors import InvalidInput, Missing, NotAllowed
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.option import Option, declared, read_choice, read_text
-from duolog_pipelines.pipeline import Outcome, Span, Stage
+from duolog_pipelines.pipeline import Outcome, Pipeline, Span, Stage
 from duolog_pipelines.report.section import Section
 
 if TYPE_CHECKING:
@@ -130,4 +130,4 @@ def _of_topic(stage: Stage, topic: str) -> "DataFrame":
     return table.frame(stage.spark, files)
 
 
-PIPELINE = Replay()
+PIPELINE: Pipeline = Replay()

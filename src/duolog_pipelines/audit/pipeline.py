@@ -8,7 +8,7 @@ from duolog_pipelines.audit import names
 from duolog_pipelines.errors import NotAllowed
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.option import Option, declared, read_choice, read_count, read_text
-from duolog_pipelines.pipeline import Outcome, Span, Stage
+from duolog_pipelines.pipeline import Outcome, Pipeline, Span, Stage
 from duolog_pipelines.report.section import Chart, Section, Table
 
 _BALANCE = (
@@ -135,4 +135,4 @@ def _note(cut: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-PIPELINE = Audit()
+PIPELINE: Pipeline = Audit()

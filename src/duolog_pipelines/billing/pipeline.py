@@ -8,7 +8,7 @@ from duolog_pipelines.billing.price_list import PriceList, parse_price_list
 from duolog_pipelines.errors import InvalidInput
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.option import Option, declared, read_choice, read_flag, read_hours, read_text
-from duolog_pipelines.pipeline import Outcome, Span, Stage
+from duolog_pipelines.pipeline import Outcome, Pipeline, Span, Stage
 from duolog_pipelines.report.section import Section
 
 
@@ -62,4 +62,4 @@ class BillingPipeline:
         return billing_sections(lake)
 
 
-PIPELINE = BillingPipeline()
+PIPELINE: Pipeline = BillingPipeline()

@@ -1,12 +1,10 @@
 """`duolog demo pipeline`: a node, traffic of which everything is known, and all pipelines on it."""
 
 import asyncio
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from urllib.request import urlopen
 
 from duolog.client.cluster import Cluster
 from duolog.client.offsets import bounds_of
@@ -14,6 +12,7 @@ from duolog.client.topics import create_topic
 from duolog.config.address import parse_address
 from duolog_pipelines.archive.table import ARCHIVE, archive_table
 from duolog_pipelines.audit import names
+from duolog_pipelines.billing.counters import ask_nodes
 from duolog_pipelines.billing.invoices import Invoices
 from duolog_pipelines.demo.node import Addresses, running_node
 from duolog_pipelines.demo.outcome import Found
@@ -80,9 +79,8 @@ def _until_metered(node: Addresses, sent: int) -> None:
     deadline = time.monotonic() + METERED_SECONDS_MAX
     counted = 0
     while time.monotonic() < deadline:
-        with urlopen(f"http://{node.admin}/usage", timeout=METERED_SECONDS_MAX) as answer:
-            totals = json.load(answer)["totals"]
-        counted = sum(each["messages"] for each in totals if each["operation"] in _BILLED)
+        totals = [each for node_totals in ask_nodes(node.admin).told for each in node_totals.totals]
+        counted = sum(each.messages for each in totals if each.operation in _BILLED)
         if counted >= sent:
             return
         time.sleep(_POLL_SECONDS)

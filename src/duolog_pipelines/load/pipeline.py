@@ -8,7 +8,7 @@ from duolog_pipelines.errors import NotAllowed
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.load import names
 from duolog_pipelines.option import Option, declared, read_count
-from duolog_pipelines.pipeline import Outcome, Span, Stage
+from duolog_pipelines.pipeline import Outcome, Pipeline, Span, Stage
 from duolog_pipelines.report.section import Chart, Section, Table
 
 _PARTITIONS = (
@@ -116,4 +116,4 @@ def _text(key: bytes) -> str:
     return key.decode(errors="backslashreplace")
 
 
-PIPELINE = Load()
+PIPELINE: Pipeline = Load()

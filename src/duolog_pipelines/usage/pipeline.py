@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.option import Option, declared, read_choice, read_count, read_text
-from duolog_pipelines.pipeline import Outcome, Span, Stage
+from duolog_pipelines.pipeline import Outcome, Pipeline, Span, Stage
 from duolog_pipelines.report.section import Section
 
 
@@ -41,4 +41,4 @@ class UsagePipeline:
         return usage_sections(lake)
 
 
-PIPELINE = UsagePipeline()
+PIPELINE: Pipeline = UsagePipeline()

@@ -27,6 +27,9 @@ class Partition:
         self.heard.append("begin")
         return [], 0
 
+    def finish_sync(self, end_offset: int) -> None:
+        self.heard.append("finish")
+
     def synced(self, end_offset: int) -> None:
         self.heard.append("synced")
 
@@ -38,4 +41,4 @@ def test_rule_08_a_sync_is_finished_before_the_next_one_begins() -> None:
     flusher.request(partition)
     flusher.request(partition)
     disk.running.pop()(None)
-    assert partition.heard == ["begin", "synced", "begin"]
+    assert partition.heard == ["begin", "finish", "begin", "synced"]
