@@ -78,7 +78,7 @@ def simulate(number: int, options: Options) -> Outcome:
     try:
         with hastened(), planted(options.planted):
             world.run(simulation.run(), seconds_max=options.seconds + 600)
-    except (Deadlock, Livelock, TimeoutError) as error:
+    except (Deadlock, Livelock, TimeoutError, asyncio.CancelledError) as error:
         simulation.verdict.violated("progress", f"{type(error).__name__} {error}")
     outcome = simulation.outcome(number)
     world.close()

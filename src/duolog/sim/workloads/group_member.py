@@ -1,6 +1,7 @@
 """A member of a consumer group: joins, shares the partitions out, reads, and commits."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from duolog.sim.oracle.groups import GroupOracle
@@ -45,13 +46,18 @@ class GroupMember:
             try:
                 mine = await self._join()
                 offsets = await self._fetch_offsets(mine)
-                async with asyncio.TaskGroup() as lanes:
-                    lanes.create_task(self._beat())
-                    for partition in mine:
-                        lanes.create_task(self._read(partition, offsets[partition]))
+                # As a task of its own: Python 3.11.2 leaves one whose group failed half cancelled.
+                await asyncio.create_task(self._consume(offsets))
             except (LinkLost, Refused, ExceptionGroup) as failure:
                 self._forget(failure)
                 await self._client.pause()
+
+    async def _consume(self, offsets: Mapping[int, int]) -> None:
+        """Until one of these fails."""
+        async with asyncio.TaskGroup() as lanes:
+            lanes.create_task(self._beat())
+            for partition, offset in offsets.items():
+                lanes.create_task(self._read(partition, offset))
 
     def _forget(self, failure: Exception) -> None:
         self._coordinator = None
