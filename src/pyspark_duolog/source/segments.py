@@ -54,17 +54,18 @@ def sealed_chunks(directory: Path, wanted: Range, bytes_max: int) -> Iterator[Ch
     bases = sorted(int(path.stem) for path in directory.glob(_LOG_NAMES))
     next_offset = wanted.first_offset
     first = bisect_right(bases, next_offset) - 1
+    buffer = bytearray(bytes_max)
     for index in range(max(first, 0), len(bases) - 1):
         if bases[index] > next_offset or next_offset >= wanted.end_offset:
             return
-        for chunk in _chunks(directory, bases[index], next_offset, bytes_max):
+        for chunk in _chunks(directory, bases[index], next_offset, buffer):
             next_offset = chunk.found.next_offset
             yield chunk
             if next_offset >= wanted.end_offset:
                 return
 
 
-def _chunks(directory: Path, base: int, first_offset: int, bytes_max: int) -> Iterator[Chunk]:
+def _chunks(directory: Path, base: int, first_offset: int, buffer: bytearray) -> Iterator[Chunk]:
     stem = directory / f"{base:020d}"
     try:
         file = os.open(stem.with_suffix(".log"), os.O_RDONLY)
@@ -73,15 +74,14 @@ def _chunks(directory: Path, base: int, first_offset: int, bytes_max: int) -> It
         return
     try:
         start = _indexed_position(stem.with_suffix(".index"), first_offset - base)
-        if start and not _is_at_or_before(file, start, first_offset, bytes_max):
+        if start and not _is_at_or_before(file, start, first_offset, buffer):
             start = 0
-        yield from _read(file, start, first_offset, bytes_max)
+        yield from _read(file, start, first_offset, buffer)
     finally:
         os.close(file)
 
 
-def _read(file: int, position: int, next_offset: int, bytes_max: int) -> Iterator[Chunk]:
-    buffer = bytearray(bytes_max)
+def _read(file: int, position: int, next_offset: int, buffer: bytearray) -> Iterator[Chunk]:
     while True:
         count = os.preadv(file, [buffer], position)
         view = memoryview(buffer)[:count]
@@ -112,8 +112,8 @@ def _indexed_position(index: Path, relative_offset: int) -> int:
     return int(entries["position"][after - 1]) if after else 0
 
 
-def _is_at_or_before(file: int, position: int, offset: int, bytes_max: int) -> bool:
+def _is_at_or_before(file: int, position: int, offset: int, buffer: bytearray) -> bool:
     """Whether a batch really begins there, and none that is wanted lies before it."""
-    for chunk in _read(file, position, 0, bytes_max):
+    for chunk in _read(file, position, 0, buffer):
         return int(chunk.found.headers["base_offset"][0]) <= offset
     return False
