@@ -17,6 +17,8 @@ TESTS = Path(__file__).parent
 SPARK_TESTS = "tests/spark/"
 TURNS = {"sim": 0, "crash": 1, "cluster": 2, "faults": 3, "spark": 4, "clients": 6}
 OTHER_TURNS = 5
+STATE_MACHINE = "runTest"
+"""What a state machine of Hypothesis is called as a test."""
 
 LoopFactories = dict[str, Callable[[], asyncio.AbstractEventLoop]]
 
@@ -29,9 +31,12 @@ def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> L
     return loops
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
     """What takes long begins first, so that no worker is left with it alone; what keeps nodes
-    running until the end comes last."""
+    running until the end comes last. What Hypothesis makes examples for is `thorough`."""
+    for item in items:
+        if item.name == STATE_MACHINE or getattr(item.obj, "is_hypothesis_test", False):
+            item.add_marker("thorough")
     items.sort(key=lambda item: TURNS.get(item.path.relative_to(TESTS).parts[0], OTHER_TURNS))
 
 

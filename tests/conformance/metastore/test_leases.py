@@ -4,6 +4,8 @@ import pytest
 
 from duolog.ports.metastore import LeaseExpired, LeaseId, MetaStore, Put
 
+pytestmark = pytest.mark.thorough
+
 
 async def put_leased(store: MetaStore, key: str, ttl_ms: int) -> LeaseId:
     lease = await store.grant_lease(ttl_ms)

@@ -386,6 +386,7 @@ class FifoMachine(QueueMachine):
         assert chosen == self.model.fifo_choice(count)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("machine", [StandardMachine, FairMachine, FifoMachine])
 def test_a_queue_does_what_the_model_does(machine: type[QueueMachine]) -> None:
     run_state_machine_as_test(
