@@ -20,6 +20,7 @@ from duolog.broker.storage import Storage
 from duolog.broker.usage.meter import NO_METER, NoMeter
 from duolog.config.settings import Settings
 from duolog.model.errors import (
+    LeadershipLost,
     NotLeader,
     PolicyViolation,
     Refusal,
@@ -229,8 +230,9 @@ class Broker:
             else:
                 self.roles.take(partition, entry)
         elif partition is not None:
-            gone = NotLeader(f"node {self.node_id} gave up its copy of '{topic.name}' {index}")
-            await self._drop([partition], gone)
+            gone = f"node {self.node_id} gave up its copy of '{topic.name}' {index}"
+            # Who waits for a write may find it in the copies that stay.
+            await self._drop([partition], LeadershipLost(gone))
 
     async def _open(self, topic: Topic, indexes: range) -> None:
         """Open those of the partitions that this node is to hold."""

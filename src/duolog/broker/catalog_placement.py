@@ -63,12 +63,11 @@ class Placement:
         return dict(zip(indexes, begun, strict=True))
 
     def _spread(self, topic: Topic, indexes: range, factor: int | None) -> list[tuple[int, ...]]:
-        """So many replicas as were asked for; who does not insist gets what there are nodes for."""
+        """So many replicas as were asked for, and in a topic that grows as many as the first
+        partition has; a new one, if nobody insists, gets what there are nodes for."""
         brokers = live_brokers(self._nodes)
         if factor is None:
-            factor = self.usual_factor()
-            if indexes.start > 0:
-                factor = min(self._present_factor(topic), len(brokers))
+            factor = self._present_factor(topic) if indexes.start > 0 else self.usual_factor()
         # Topics begin at different nodes, and one that grows goes on where it ended.
         start = topic.id.int % _STARTS + indexes.start
         return place(len(indexes), factor, brokers, self._view.replica_counts, start=start)

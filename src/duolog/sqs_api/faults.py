@@ -60,7 +60,7 @@ NAMES: dict[type[Refusal], str] = {
     refused.TopicDeletionDisabled: "UnsupportedOperation",
     refused.InvalidConfig: "InvalidAttributeValue",
     refused.InvalidPartitions: "InvalidAttributeValue",
-    refused.InvalidReplicationFactor: "InvalidAttributeValue",
+    refused.InvalidReplicationFactor: UNAVAILABLE,
     refused.PolicyViolation: "OverLimit",
     refused.BatchTooLarge: "InvalidParameterValue",
     refused.NotEnoughReplicas: UNAVAILABLE,

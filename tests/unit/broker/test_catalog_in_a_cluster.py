@@ -154,6 +154,13 @@ async def test_a_choice_that_cannot_be_had_is_refused(catalog, store, assignment
     assert not catalog.topics
 
 
+async def test_a_topic_does_not_grow_with_fewer_replicas_than_it_has(catalog, nodes):
+    await catalog.create_topic("orders", 1, {}, replication_factor=3)
+    await nodes.lose(3)
+    with pytest.raises(InvalidReplicationFactor, match="2 are alive"):
+        await catalog.create_partitions("orders", 2)
+
+
 async def test_a_topic_grows_with_as_many_replicas_as_it_has(catalog):
     await catalog.create_topic("orders", 1, {}, replication_factor=2)
     grown = await catalog.create_partitions("orders", 7)

@@ -28,7 +28,7 @@ from duolog.core.controller.elections import settle
 from duolog.core.controller.events import Event
 from duolog.core.controller.image import ClusterImage, Group, Member, PartitionId, TopicImage
 from duolog.core.controller.moves import can_lead, move_leader
-from duolog.core.controller.reassignment import begun, cancelled
+from duolog.core.controller.reassignment import begun, cancelled, has_enough
 from duolog.model.errors import (
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -179,16 +179,16 @@ def _cancel(group: Group, census: Census) -> Decision:
     if not any(member.state.adding or member.state.removing for member in group):
         raise NoReassignmentInProgress(f"{group[0].text} is not being reassigned")
     for member in group:
-        if member.state.leader in member.state.adding or not _has_original_in_sync(member):
+        if member.state.leader in member.state.adding or not _has_enough_from_before(member):
             raise InvalidRequest(
-                f"{member.text} is led from its new replicas already; reassign it instead"
+                f"{member.text} relies on its new replicas already; reassign it instead"
             )
     return Decision(difference(group, [cancelled(member.state) for member in group]))
 
 
-def _has_original_in_sync(member: Member) -> bool:
+def _has_enough_from_before(member: Member) -> bool:
     state = member.state
-    return any(node not in state.adding for node in state.in_sync)
+    return has_enough(member, [node for node in state.replicas if node not in state.adding])
 
 
 def _elect_preferred(group: Group, census: Census) -> Decision:

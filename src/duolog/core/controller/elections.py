@@ -1,6 +1,8 @@
 """Decides who leads a partition and who is in sync, after nodes came or went. Pure.
 
-A group of companions is decided as one. The rules, in the order in which they are tried:
+A group of companions is decided as one, unless nobody has everything of all of them, and of each
+somebody has: then they are led apart until they have copied from each other. The rules, in the
+order in which they are tried:
 
 1. A leader stays as long as it is alive under the epoch that it was elected under.
 2. Else the first replica leads that is alive and in sync, one that is not draining preferred.
@@ -35,7 +37,10 @@ def settle(group: Group, census: Census) -> tuple[PartitionState, ...]:
         # reassignment that brings them together could never copy anything.
         return tuple(state for member in group for state in settle((member,), census))
     choice = _choose(group, census)
-    return tuple(_settled(member, choice, census) for member in group)
+    choices = [choice] * len(group) if choice is not None else _choose_apart(group, census)
+    return tuple(
+        _settled(member, each, census) for member, each in zip(group, choices, strict=True)
+    )
 
 
 def still_leads(member: Member, node: int, census: Census) -> bool:
@@ -65,20 +70,43 @@ def _shared_replicas(group: Group) -> list[int]:
     return [node for node in first if all(node in other for other in others)]
 
 
-def _choose(group: Group, census: Census) -> Choice:
+def _in_order(group: Group) -> list[int]:
+    """Those that could lead all of them. Where companions disagree, the one that leads the
+    messages is the least change."""
     current = group[0].state.leader
-    if all(still_leads(member, current, census) for member in group):
-        return Choice(current)
-    # Where companions disagree, the one that leads the messages is the least change.
     order = _shared_replicas(group)
     if current in order:
         order.remove(current)
         order.insert(0, current)
+    return order
+
+
+def _choose_apart(group: Group, census: Census) -> list[Choice]:
+    """When nobody can lead all of them: each by who has everything of it, if there is one for
+    each. Where the topic allows to lose something, that is the last resort."""
+    apart = [_choose((member,), census) for member in group]
+    found = [choice for choice in apart if choice is not None]
+    if len(found) == len(group):
+        return found
+    return [_choose_uncleanly(group, census)] * len(group)
+
+
+def _choose(group: Group, census: Census) -> Choice | None:
+    current = group[0].state.leader
+    if all(still_leads(member, current, census) for member in group):
+        return Choice(current)
+    order = _in_order(group)
     for fits in (_leads_at_once, _led_last, _is_eligible):
         leader = _first(order, group, census, fits)
         if leader is not None:
             return Choice(leader)
+    return None
+
+
+def _choose_uncleanly(group: Group, census: Census) -> Choice:
+    """Nobody, unless the topic allows to lose what its leader lacks."""
     if group[0].topic.is_unclean_allowed:
+        order = _in_order(group)
         for fits in (_has_its_disk, _is_alive):
             leader = _first(order, group, census, fits)
             if leader is not None:

@@ -25,8 +25,9 @@ def target_of(state: PartitionState) -> tuple[int, ...]:
 def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
     """On the way to these replicas. Replaces a reassignment that is under way."""
     # What an earlier reassignment has brought in sync already goes like any other replica.
+    has_everything = {*state.in_sync, *state.eligible}
     original = [
-        node for node in state.replicas if node not in state.adding or node in state.in_sync
+        node for node in state.replicas if node not in state.adding or node in has_everything
     ]
     leaving = tuple(node for node in original if node not in target)
     replicas = (*target, *leaving)
@@ -41,6 +42,16 @@ def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
         removing=leaving,
         asynchronous=tuple(asynchronous),
     )
+
+
+def has_enough(member: Member, kept: Sequence[int]) -> bool:
+    """Whether all copies but these can be given up: what stays must be enough to acknowledge,
+    unless what there is now is not. Those that are eligible count as being there, for they may
+    be the ones that come back."""
+    state = member.state
+    there_are = len(state.in_sync) + len(state.eligible)
+    enough = min(member.topic.min_in_sync, there_are, len(kept))
+    return sum(node in kept for node in state.in_sync) >= max(1, enough)
 
 
 def cancelled(state: PartitionState) -> PartitionState:
@@ -113,13 +124,9 @@ def _finished(group: Group, census: Census, now_ms: int) -> Decision | None:
 
 def _is_filled(member: Member) -> bool:
     state = member.state
-    target = target_of(state)
-    staying = [node for node in state.in_sync if node in target]
     waited_for = [node for node in state.adding if node not in state.asynchronous]
-    # Without anything to add, what stays must still be enough to acknowledge, unless what
-    # there is now is not.
-    enough = min(member.topic.min_in_sync, len(state.in_sync), len(target))
-    return all(node in state.in_sync for node in waited_for) and len(staying) >= max(1, enough)
+    all_are_there = all(node in state.in_sync for node in waited_for)
+    return all_are_there and has_enough(member, target_of(state))
 
 
 def _without_removed(state: PartitionState, leader: int, census: Census) -> PartitionState:

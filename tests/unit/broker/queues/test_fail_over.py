@@ -93,6 +93,20 @@ async def test_what_nobody_could_confirm_is_not_reported_as_done(cluster: QueueC
     assert await cluster.node(3).delete("work", received.receipt_handle) == [None]
 
 
+async def test_what_was_sent_to_a_copy_that_is_given_up_may_be_in_the_others(
+    cluster: QueueCluster,
+) -> None:
+    """Or it would be sent again by whoever hears that it was not taken."""
+    await make(cluster)
+    one = cluster.node(1)
+    cluster.isolate(1)
+    sending = asyncio.ensure_future(one.send("work", Outgoing("a")))
+    await asyncio.sleep(0.05)
+    await cluster.elect_all("work", 0, 2, in_sync=(2, 3), replicas=(2, 3))
+    with pytest.raises(LeadershipLost):
+        await sending
+
+
 async def test_a_leader_that_comes_back_has_forgotten_what_was_not_confirmed(
     cluster: QueueCluster,
 ) -> None:

@@ -233,6 +233,19 @@ def test_companions_without_a_common_node_in_sync_wait_for_all_that_were() -> No
     assert [change.state.in_sync for change in decision.changes] == [(1, 2), (1,)]
 
 
+def test_companions_of_which_nobody_has_everything_are_led_apart_until_somebody_has() -> None:
+    """Node 2 alone may have what the journal has, and nodes 1 and 3 the messages."""
+    journal = state(NO_LEADER, (), eligible=(2,))
+    image = image_of(state(1, (1, 3)), journal, min_in_sync=2, companion=True)
+    (decision,) = settled(image)
+    assert [change.state.leader for change in decision.changes] == [2]
+    apart = image_of(state(1, (1, 3)), state(2, (2,)), min_in_sync=2, companion=True)
+    assert settled(apart) == [], "and stay so"
+    copied = image_of(state(1, (1, 2, 3)), state(2, (2,)), min_in_sync=2, companion=True)
+    (decision,) = settled(copied)
+    assert [change.state.leader for change in decision.changes] == [2]
+
+
 def test_a_replica_that_is_brought_in_does_not_raise_what_is_required() -> None:
     """Else the one that was enough would leave somebody eligible behind it."""
     old = state(1, (1, 2), replicas=(1, 2), adding=(2,))

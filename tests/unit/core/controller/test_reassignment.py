@@ -6,6 +6,7 @@ from tests.fakes.cluster_nodes import live_node
 from duolog.core.controller.reassignment import (
     begun,
     cancelled,
+    has_enough,
     reassignment_steps,
     target_of,
 )
@@ -66,11 +67,37 @@ def test_replicas_are_not_removed_while_too_few_others_are_in_sync() -> None:
     assert reassignment_steps(image_of(fewer, min_in_sync=2), 0) == []
 
 
+def test_a_copy_that_may_be_needed_stays_until_enough_others_are_in_sync() -> None:
+    """Node 1 has gone and has everything; of those that stay only node 3 has that, too."""
+    state_then = state(3, (3,), eligible=(1,), replicas=(2, 3, 1), removing=(1,))
+    live = (live_node(2), live_node(3))
+    assert reassignment_steps(image_of(state_then, live=live, min_in_sync=2), 0) == []
+    filled = state(3, (2, 3), replicas=(2, 3, 1), removing=(1,))
+    assert only_state(image_of(filled, live=live, min_in_sync=2)).replicas == (2, 3)
+
+
+def test_a_copy_that_was_brought_in_and_may_be_needed_is_not_forgotten() -> None:
+    moving = state(1, (1,), eligible=(4,), replicas=(4, 1, 2), adding=(4,), removing=(2,))
+    again = begun(moving, (1, 3))
+    assert (again.replicas, again.removing, again.eligible) == ((1, 3, 4, 2), (4, 2), (4,))
+
+
 def test_a_cancelled_reassignment_leaves_what_was_there_before() -> None:
     before = state(1, (1, 2, 3))
     assert cancelled(begun(before, (4, 5, 3))) == PartitionState(
         1, 5, (3, 1, 2), (1, 2, 3), broker_epoch=1
     )
+
+
+def test_what_was_brought_in_cannot_be_given_up_while_too_few_others_have_everything() -> None:
+    def can_be_cancelled(*in_sync: int) -> bool:
+        moving = state(1, in_sync, replicas=(4, 1, 2), adding=(4,))
+        ((member,),) = image_of(moving, live=FIVE, min_in_sync=2).groups
+        return has_enough(member, (1, 2))
+
+    assert not can_be_cancelled(1, 4)
+    assert can_be_cancelled(1, 2, 4)
+    assert can_be_cancelled(1), "there is no more than that"
 
 
 def test_companions_finish_together() -> None:
