@@ -28,6 +28,7 @@ from duolog.broker.queues.turn import Turn
 from duolog.core.queues.deduplication import Deduplication
 from duolog.core.queues.delivery import Delivery
 from duolog.model.errors import Refusal
+from duolog.model.names import queue_state_topic
 from duolog.observe.logs import get_logger
 
 OPEN_WAIT_S = 1.0
@@ -102,6 +103,8 @@ class Serving:
             self.end(queue, index)
         data = self._data_of(queue, index)
         if data is None or not all(map(self._leads, (data, journal))):
+            return
+        if journal is None and self._has_journal_elsewhere(queue, index):
             return
         self._abandon(queue, index)
         opening = asyncio.ensure_future(self._open(queue, data, journal))
@@ -214,3 +217,10 @@ class Serving:
     def _journal_of(self, queue: Queue, index: int) -> Partition | None:
         """By its topic's id: that of a deleted queue of this name may still be there."""
         return self._broker.routes.get((queue.entry.journal_id.bytes, index))
+
+    def _has_journal_elsewhere(self, queue: Queue, index: int) -> bool:
+        """Without which it would be taken for a queue of which nothing was ever received."""
+        topic = self._broker.catalog.topics.get(queue_state_topic(queue.entry.name))
+        if topic is None or topic.id != queue.entry.journal_id:
+            return False
+        return index < topic.partitions

@@ -107,6 +107,27 @@ async def test_what_was_sent_to_a_copy_that_is_given_up_may_be_in_the_others(
         await sending
 
 
+async def test_nobody_serves_a_queue_whose_journal_is_elsewhere(cluster: QueueCluster) -> None:
+    """What was deleted would be there again."""
+    await make(cluster)
+    one = cluster.node(1)
+    await one.send("work", Outgoing("a"))
+    (received,) = await one.receive("work", visibility_ms=HIDDEN_MS)
+    await one.delete("work", received.receipt_handle)
+    journal = ("__queue.work",)
+    await cluster.elect_of(journal, 0, 1, in_sync=(1, 2), replicas=(1, 2))
+    three = cluster.node(3)
+    await eventually(lambda: ("__queue.work", 0) not in three.broker.routes)
+    await cluster.elect_of(("work",), 0, 3, in_sync=(1, 2, 3))
+    data = three.broker.partition("work", 0)
+    await eventually(lambda: data.leader == 3)
+    await asyncio.sleep(0.05)
+    assert three.partition_of("work") is None
+    await cluster.elect_of(("work",), 0, 1, in_sync=(1, 2, 3))
+    await eventually(lambda: one.partition_of("work") is not None)
+    assert await one.counts("work") == (0, 0, 0)
+
+
 async def test_a_leader_that_comes_back_has_forgotten_what_was_not_confirmed(
     cluster: QueueCluster,
 ) -> None:
