@@ -18,15 +18,15 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --back: #12161c; --text: #e4e9ef; --soft: #9aa6b4;
   --line: #2f3844; --head: #1b222b; DARK } }
 body { background: var(--back); color: var(--text); font: 15px/1.5 system-ui, sans-serif;
-  margin: 0 auto; max-width: 60rem; padding: 1.5rem; }
+  margin: 0 auto; max-width: 76rem; padding: 1.5rem; }
 h1 { font-size: 1.6rem; margin: 0; } h2 { font-size: 1.25rem; margin: 2.2rem 0 .4rem; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; } p, .note { color: var(--soft); margin: .2rem 0; }
 nav a { margin-right: 1rem; color: var(--c0); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left; }
+th, td { border-bottom: 1px solid var(--line); padding: .3rem .4rem; text-align: left; }
 th { background: var(--head); font-weight: 600; } .number { text-align: right; }
-figure { margin: 1rem 0; } figcaption { font-weight: 600; }
+figure { margin: 1rem 0; max-width: 60rem; } figcaption { font-weight: 600; }
 svg { display: block; width: 100%; height: auto; } svg text { fill: var(--soft); font-size: 11px; }
 .grid { stroke: var(--line); } polyline { fill: none; stroke-width: 2; }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: .2rem 0;
