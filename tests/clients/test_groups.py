@@ -13,7 +13,7 @@ from tests.harness.drivers.ledger import DeliveryLedger
 from tests.harness.drivers.member import GroupMember
 
 PARTITIONS = 6
-SECONDS_MAX = 60.0
+SECONDS_MAX = 30.0
 MEMBERS = [
     pytest.param(confluent.Member, id="confluent_range"),
     pytest.param(confluent.CooperativeMember, id="confluent_cooperative"),
