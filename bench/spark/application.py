@@ -27,6 +27,18 @@ Job = dict[str, Any]
 MILLISECONDS_PER_SECOND = 1_000
 JOURNAL = "0123456789abcdef" * 2
 USAGE_FROM_MS = 1_789_999_200_000
+_USAGE_COLUMNS = {
+    "tenant": "CONCAT('tenant-', line % 50)",
+    "kind": "'queue'",
+    "resource": "CONCAT('orders-', line DIV 4)",
+    "operation": "ELT(line % 4 + 1, 'send', 'receive', 'delete', 'other')",
+    "requests": "10L",
+    "messages": "100L",
+    "bytes": "102400L",
+    "byte_seconds": "0L",
+    "errors": "0L",
+}
+"""Of a sheet, by the number of the line."""
 
 
 class Application:
@@ -55,31 +67,23 @@ class Application:
     def write_usage(
         self, *, intervals: int, interval_ms: int, lines_each: int, options: Mapping[str, str]
     ) -> Job:
-        """What one node would write in so many intervals, from a full hour on."""
-        rows = intervals * lines_each
-        numbers = self._spark.range(rows).selectExpr(
-            f"id DIV {lines_each} AS sequence", f"CAST(id % {lines_each} AS INT) AS line"
-        )
-        lines = numbers.selectExpr(
+        """What one node would write in so many intervals, from a full hour on: a sheet each."""
+        numbers = f"SEQUENCE(0, {lines_each - 1})"
+        sheets = self._spark.range(intervals).selectExpr(
             "1 AS version",
             "1 AS node",
             f"'{JOURNAL}' AS journal",
-            "sequence",
-            "line",
-            f"{lines_each} AS lines",
-            f"{USAGE_FROM_MS} + sequence * {interval_ms} AS from_ms",
-            f"{USAGE_FROM_MS} + (sequence + 1) * {interval_ms} AS to_ms",
-            "CONCAT('tenant-', line % 50) AS tenant",
-            "'queue' AS kind",
-            "CONCAT('orders-', line DIV 4) AS resource",
-            "ELT(line % 4 + 1, 'send', 'receive', 'delete', 'other') AS operation",
-            "10L AS requests",
-            "100L AS messages",
-            "102400L AS bytes",
-            "0L AS byte_seconds",
-            "0L AS errors",
+            "id AS sequence",
+            "0 AS part",
+            "1 AS parts",
+            f"{USAGE_FROM_MS} + id * {interval_ms} AS from_ms",
+            f"{USAGE_FROM_MS} + (id + 1) * {interval_ms} AS to_ms",
+            *(
+                f"TRANSFORM({numbers}, line -> {value}) AS {name}"
+                for name, value in _USAGE_COLUMNS.items()
+            ),
         )
-        return self._append(lines.selectExpr("to_json(struct(*)) AS value"), rows, options)
+        return self._append(sheets.selectExpr("to_json(struct(*)) AS value"), intervals, options)
 
     def _append(self, frame: DataFrame, rows: int, options: Mapping[str, str]) -> Job:
         writer = frame.write.format("duolog").mode("append").options(**options)

@@ -14,6 +14,7 @@ from duolog.cli.given import (
     parse_pairs,
 )
 from duolog.cli.output import Format, FormatOption
+from duolog_pipelines.session import DRIVER_MEMORY, LOCAL_MASTER
 
 if TYPE_CHECKING:
     from duolog_pipelines.lake import Lake
@@ -46,9 +47,6 @@ GivenOption = Annotated[
 ]
 NamesArgument = Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)]
 
-_MASTER = "local[*]"
-_MEMORY = "2g"
-
 
 @app.command("ls")
 def list_(output: FormatOption = Format.table) -> None:
@@ -67,8 +65,8 @@ def run(
         typer.Option(metavar="SECONDS", min=0.1, help="From the start of a round to the next."),
     ] = 60.0,
     given: GivenOption = None,
-    master: MasterOption = _MASTER,
-    driver_memory: MemoryOption = _MEMORY,
+    master: MasterOption = LOCAL_MASTER,
+    driver_memory: MemoryOption = DRIVER_MEMORY,
     data: DataOption = None,
     kafka: KafkaOption = None,
     admin: AdminOption = None,
@@ -100,8 +98,8 @@ def backfill(
         str, typer.Option("--to", metavar="TIME", help="end, or a time; excluded.")
     ] = "end",
     given: GivenOption = None,
-    master: MasterOption = _MASTER,
-    driver_memory: MemoryOption = _MEMORY,
+    master: MasterOption = LOCAL_MASTER,
+    driver_memory: MemoryOption = DRIVER_MEMORY,
     data: DataOption = None,
     kafka: KafkaOption = None,
     admin: AdminOption = None,

@@ -54,7 +54,8 @@ class Runner:
         options = read_values(pipeline.options, given)
         with only_run(self._place.lake.locks, pipeline.name), progress_of(pipeline.name) as shown:
             started_ms = self._now_ms()
-            state = begun(self._states.of(pipeline.name), started_ms)
+            before = self._states.of(pipeline.name)
+            state = begun(before, started_ms)
             self._states.keep(state)
             stage = Stage(
                 spark=self._spark,
@@ -68,10 +69,12 @@ class Runner:
             )
             try:
                 outcome = _performed(pipeline, stage, span)
+            except KeyboardInterrupt:
+                # Nothing has failed; the next round does what this one has left.
+                self._states.keep(before)
+                raise
             except BaseException as error:
-                interrupted = isinstance(error, KeyboardInterrupt)
-                told = "It was interrupted." if interrupted else str(error) or repr(error)
-                self._states.keep(failed(state, told, self._now_ms()))
+                self._states.keep(failed(state, str(error) or repr(error), self._now_ms()))
                 raise
             ended_ms = self._now_ms()
             if outcome.error is not None:

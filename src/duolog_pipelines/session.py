@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL_MASTER = "local[*]"
-DRIVER_MEMORY = "2g"
+DRIVER_MEMORY = "1500m"
 _LOCAL_SHUFFLE_PARTITIONS = 2
 _JAVA = "Java 17 or newer, such as Debian's package openjdk-17-jre-headless"
 # Threads for collecting garbage only compete with the tasks. The second compiler stays on, as

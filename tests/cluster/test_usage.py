@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.harness.cluster import Cluster
 from tests.harness.load import NumberedLoad
+from tests.harness.node import Node
 from tests.harness.sqs_line import SqsLine
 from tests.harness.usage import Line, read_lines, told, total, until_total
 
@@ -67,14 +68,28 @@ def test_the_lines_of_all_nodes_add_up(cluster: Cluster) -> None:
     assert summed == total(lines, "numbers", "produce")
 
 
-def test_lines_outlive_the_leader_of_their_topic(cluster: Cluster) -> None:
+def send_first(cluster: Cluster) -> tuple[str, Node]:
+    """One message, until it is counted; its queue's address, and who leads the topic of usage."""
     with SqsLine(cluster.nodes[1].sqs, None) as line:
-        url = line.call("CreateQueue", QueueName="letters")["QueueUrl"]
+        url: str = line.call("CreateQueue", QueueName="letters")["QueueUrl"]
         line.call("SendMessage", QueueUrl=url, MessageBody="hello")
     until_total(lambda: lines_of(cluster), "letters", "send", 1)
     metadata = cluster.admin().list_topics("__usage", timeout=10).topics["__usage"]
-    leader = metadata.partitions[0].leader
-    cluster.nodes[leader].kill()
+    return url, cluster.nodes[metadata.partitions[0].leader]
+
+
+def test_a_node_that_stops_in_order_has_sent_its_lines(cluster: Cluster) -> None:
+    url, leader = send_first(cluster)
+    with SqsLine(leader.sqs, None) as line:
+        line.call("SendMessage", QueueUrl=url, MessageBody="hello")
+    leader.stop()
+    assert "have to wait" not in leader.log_text
+    until_total(lambda: lines_of(cluster), "letters", "send", 2)
+
+
+def test_lines_outlive_the_leader_of_their_topic(cluster: Cluster) -> None:
+    url, leader = send_first(cluster)
+    leader.kill()
     sender = cluster.running[0]
     deadline = time.monotonic() + 30
     sent = 1
@@ -87,6 +102,6 @@ def test_lines_outlive_the_leader_of_their_topic(cluster: Cluster) -> None:
             assert time.monotonic() < deadline, "nothing is sent any more"
             time.sleep(0.2)
     until_total(lambda: lines_of(cluster), "letters", "send", sent)
-    cluster.nodes[leader].start()
+    leader.start()
     cluster.until_settled()
     until_total(lambda: lines_of(cluster), "letters", "send", sent)

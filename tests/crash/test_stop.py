@@ -1,16 +1,19 @@
 """A node that is told to stop finishes what it has begun; one that is not alone does not start."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pytest
 from tests.harness.load import NumberedLoad, check_numbered
 from tests.harness.node import Node
 from tests.harness.wire import Wire, batch_of, fetch_fields, produce_fields, request_frame
 
 PRODUCE_KEY, PRODUCE_VERSION = 0, 9
+NOTIFY_SECONDS_MAX = 10.0
 
 
 def test_a_stop_under_load_loses_nothing(node: Node) -> None:
@@ -112,3 +115,15 @@ def test_a_stop_does_not_wait_long_for_clients_that_wait(node: Node) -> None:
         node.stop()
         assert time.monotonic() - started < 8
     assert not os.path.exists(f"/proc/{node.pid}/fd")
+
+
+def test_systemd_hears_when_a_node_serves_and_when_it_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(f"{tmp_path}/notify")
+        systemd.settimeout(NOTIFY_SECONDS_MAX)
+        monkeypatch.setenv("NOTIFY_SOCKET", f"{tmp_path}/notify")
+        with Node(tmp_path / "node"):
+            assert systemd.recv(100) == b"READY=1"
+        assert systemd.recv(100) == b"STOPPING=1"

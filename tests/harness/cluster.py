@@ -124,7 +124,8 @@ class Cluster:
         for node in self.running:
             self.until(
                 lambda told: (
-                    len([each for each in told["nodes"] if each["alive"]]) == nodes
+                    told["in_touch"]
+                    and len([each for each in told["nodes"] if each["alive"]]) == nodes
                     and not told["partitions"]["leaderless"]
                     and not told["partitions"]["under_replicated"]
                 ),

@@ -24,9 +24,10 @@ T = TypeVar("T")
 def read_lines(address: str) -> list[Line]:
     """All of them, in the order of the log. None may be there twice, and none be missing."""
     lines: list[Line] = []
+    next_offset = 0
     with Wire(address) as wire:
         while True:
-            code, data = wire.fetch(USAGE_TOPIC, 0, len(lines), bytes_max=BYTES_MAX)
+            code, data = wire.fetch(USAGE_TOPIC, 0, next_offset, bytes_max=BYTES_MAX)
             if code == UNKNOWN_TOPIC:
                 return []
             assert code == 0, f"reading usage lines was refused with {code}"
@@ -34,18 +35,30 @@ def read_lines(address: str) -> list[Line]:
                 break
             for _, batch in iter_batches(data):
                 records = list(iter_records(batch, decompressed_bytes_max=BYTES_MAX))
-                found = [json.loads(record.value or b"") for record in records]
-                check_batch(found)
-                lines += found
+                sheets = [json.loads(record.value or b"") for record in records]
+                check_batch(sheets)
+                lines += [line for sheet in sheets for line in lines_in(sheet)]
+                next_offset += len(sheets)
     check_sequences(lines)
     return lines
 
 
-def check_batch(lines: list[Line]) -> None:
-    """An interval is one batch, with all of its lines."""
-    assert len({(each["node"], each["journal"], each["sequence"]) for each in lines}) == 1
-    assert [each["line"] for each in lines] == list(range(len(lines)))
-    assert {each["lines"] for each in lines} == {len(lines)}
+def lines_in(sheet: dict[str, Any]) -> list[Line]:
+    """With what they have in common, each with its number."""
+    common = {name: value for name, value in sheet.items() if not isinstance(value, list)}
+    columns = {name: value for name, value in sheet.items() if isinstance(value, list)}
+    rows = zip(*columns.values(), strict=True)
+    return [
+        {**common, "line": number, **dict(zip(columns, row, strict=True))}
+        for number, row in enumerate(rows)
+    ]
+
+
+def check_batch(sheets: list[dict[str, Any]]) -> None:
+    """An interval is one batch, with all of its sheets."""
+    assert len({(each["node"], each["journal"], each["sequence"]) for each in sheets}) == 1
+    assert [each["part"] for each in sheets] == list(range(len(sheets)))
+    assert {each["parts"] for each in sheets} == {len(sheets)}
 
 
 def check_sequences(lines: list[Line]) -> None:
@@ -55,7 +68,9 @@ def check_sequences(lines: list[Line]) -> None:
         numbers = list(dict.fromkeys(own))
         assert numbers == list(range(len(numbers))), f"{journal} has {numbers}"
         names = Counter(
-            (each["sequence"], each["line"]) for each in lines if each["journal"] == journal
+            (each["sequence"], each["part"], each["line"])
+            for each in lines
+            if each["journal"] == journal
         )
         assert max(names.values()) == 1, "a line is there twice"
 

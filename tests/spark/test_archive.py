@@ -20,12 +20,12 @@ from tests.harness.node import Node
 from tests.spark.conftest import Produce, Run
 from tests.spark.test_sink import crash_at, values
 
-from duolog_pipelines.archive.compaction import SMALL_FILES_MIN
 from duolog_pipelines.archive.replaying import Replaying, Request
 from duolog_pipelines.archive.table import ARCHIVE, archive_table
 from duolog_pipelines.delta import SparkTable
 from duolog_pipelines.errors import InvalidInput, Missing, NotAllowed, PipelineError
 from duolog_pipelines.lake import Lake
+from duolog_pipelines.upkeep import SMALL_FILES_MIN
 from pyspark_duolog.sink.delivery import deliver
 from pyspark_duolog.sink.staging import stage
 from pyspark_duolog.sink.writers import ONLY_BATCH

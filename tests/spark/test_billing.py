@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from tests.harness.node import Node
-from tests.harness.usage_lines import JOURNAL, Line, sequence_of, write_lines
+from tests.harness.usage_sheets import JOURNAL, Sheet, sheet_of, write_sheets
 from tests.unit.cli.door_server import DoorServer
 
 from duolog_pipelines.billing.period import Period
@@ -46,8 +46,8 @@ class Billing:
         place = Place(node.kafka, doors.address, self._lake)
         self._runner = Runner(spark, place, lambda: self.now_ms)
 
-    def write(self, *lines: Line) -> None:
-        write_lines(self._kafka, self._topic, lines)
+    def write(self, *sheets: Sheet) -> None:
+        write_sheets(self._kafka, self._topic, sheets)
 
     def run(self, now_ms: int, span: Span | None = None, **options: str) -> Outcome:
         self.now_ms = now_ms
@@ -99,15 +99,15 @@ def billing(
     return Billing(spark, node, new_topic(1), tmp_path, doors)
 
 
-def sent(number: int, messages: int, period: Period) -> list[Line]:
+def sent(number: int, messages: int, period: Period) -> Sheet:
     subject = {"operation": "send", "messages": messages, "requests": 1}
-    return sequence_of(number, subject, from_ms=period.start_ms)
+    return sheet_of(number, subject, from_ms=period.start_ms)
 
 
 def test_a_month_is_closed_by_offsets_and_late_usage_is_adjusted_in_the_next(
     billing: Billing,
 ) -> None:
-    billing.write(*sent(0, 1_100, SEPTEMBER), *sent(1, 500, OCTOBER))
+    billing.write(sent(0, 1_100, SEPTEMBER), sent(1, 500, OCTOBER))
     outcome = billing.run(OCTOBER.start_ms + DAY_MS)
     assert (outcome.facts["closed"], outcome.facts["drafts"]) == ("2026-09", "2026-10")
     usage, free = "Messages of send, queue orders", "Free Messages of send"
@@ -116,7 +116,7 @@ def test_a_month_is_closed_by_offsets_and_late_usage_is_adjusted_in_the_next(
     assert billing.costs("draft-2026-10")["Usage", usage] == Decimal("0.5")
     kept = billing.everything("2026-09")
 
-    billing.write(*sent(2, 7, SEPTEMBER), *sent(3, 100, OCTOBER))
+    billing.write(sent(2, 7, SEPTEMBER), sent(3, 100, OCTOBER))
     billing.raise_prices()
     outcome = billing.run(NOVEMBER.start_ms + DAY_MS)
     assert outcome.facts["closed"] == "2026-10"
@@ -150,7 +150,7 @@ def totals(messages: int) -> dict[str, Any]:
 def test_what_nodes_have_counted_is_compared_to_the_message(
     billing: Billing, doors: DoorServer
 ) -> None:
-    billing.write(*sent(0, 40, OCTOBER), *sent(1, 2, OCTOBER))
+    billing.write(sent(0, 40, OCTOBER), sent(1, 2, OCTOBER))
     doors.answers["GET /usage"] = lambda _: totals(40)
     facts = billing.run(OCTOBER.start_ms).facts
     assert (facts["journals"], facts["differences"]) == (1, 0)

@@ -1,12 +1,13 @@
 """The cluster, as operators look at it.
 
-GET  /cluster                     its nodes, and how many partitions are not as they should be
+GET  /cluster                     its nodes, and how many partitions are not as they should be;
+                                  out of date while this node is not "in_touch" with the store
 GET  /cluster/events              what the controller has decided, newest first: ?limit=
 POST /cluster/nodes/<id>/drain    {"draining": true}: leaders and copies move away
 """
 
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -41,12 +42,14 @@ class ClusterPages:
         catalog: Catalog,
         store: MetaStore,
         requests: Requests,
+        is_in_touch: Callable[[], bool],
     ) -> None:
         self._requests = requests
         self._cluster_id = cluster_id
         self._view = view
         self._catalog = catalog
         self._store = store
+        self._is_in_touch = is_in_touch
 
     def answer(self, request: Request) -> Answer:
         """For a path that begins with /cluster."""
@@ -79,6 +82,7 @@ class ClusterPages:
         known = sorted(self._view.live.keys() | self._view.records.keys())
         return {
             "cluster_id": self._cluster_id,
+            "in_touch": self._is_in_touch(),
             "controller": self._view.controller,
             "controller_epoch": self._view.controller_epoch,
             "nodes": [

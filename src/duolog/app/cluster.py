@@ -122,6 +122,11 @@ class Clustered:
             async with asyncio.timeout(_TAKEN_IN_SECONDS_MAX):
                 await self._taken_in.wait()
 
+    def is_in_touch(self) -> bool:
+        """With the metadata store: what is known of the cluster is up to date, and this node
+        counts as alive."""
+        return self.membership is not None and self.membership.is_serving
+
     @property
     def tasks(self) -> list[asyncio.Task[Any] | None]:
         tasks: list[asyncio.Task[Any] | None] = [*self._duties]

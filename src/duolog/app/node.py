@@ -32,13 +32,15 @@ from duolog.app.listening import cannot_listen
 from duolog.app.peer_doors import listen_to_peers, peer_network
 from duolog.app.pipeline_gauges import register_pipeline_gauges
 from duolog.app.queue_gauges import register_queue_gauges
+from duolog.app.readiness import expect_membership, follow_membership
 from duolog.app.ready_file import ready_file
 from duolog.app.stores import check_directory, open_store, unusable_metadata
+from duolog.app.systemd import READY, STOPPING, tell_systemd
 from duolog.app.usage_counters import register_usage_counters
 from duolog.app.world import World
 from duolog.broker.catalog_entries import TOPICS_PREFIX
 from duolog.broker.cluster_id import establish_cluster_id
-from duolog.broker.membership.membership import NodeIdTaken
+from duolog.broker.membership.membership import Membership, NodeIdTaken
 from duolog.broker.storage import DataMissing
 from duolog.broker.usage.journal import DIRECTORY
 from duolog.broker.usage.meter import FILE_SUFFIX
@@ -111,10 +113,12 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         if node.metering is not None:
             admin_api.attach_usage(UsagePages(identity.node_id, node.metering.told))
         if node.cluster is not None:
+            expect_membership(health)
             registration = _registration(
                 settings, identity, addresses, node, stopped_cleanly=stopped_cleanly
             )
-            await _join(node, registration)
+            membership = await _join(node, registration)
+            cleanup.callback(follow_membership(health, membership))
             broker = node.broker
             admin_api.attach_cluster(
                 ClusterPages(
@@ -123,6 +127,7 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
                     broker.catalog,
                     node.world.store,
                     broker.requests,
+                    node.cluster.is_in_touch,
                 )
             )
         _see_to_duties(node, stopped, cleanup)
@@ -133,10 +138,12 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         health.set("start", True)
         log.info("serving", **addresses, partitions=node.broker.partition_count)
         on_ready(addresses)
+        tell_systemd(READY)
         await node.world.disk.offload(preload, lengthy=True)
         code = await stopped
         health.set("start", False, "the node is stopping")
         log.info("stopping")
+        tell_systemd(STOPPING)
     # The disk may have failed while everything was made durable.
     return 1 if node.broker.has_failed else code
 
@@ -203,8 +210,8 @@ async def _open(
 async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -> dict[str, str]:
     """Where clients, and other nodes, can come in.
 
-    The other nodes are let in first and so turned away last: what clients wait for at the end
-    is only committed once the others have copied it.
+    The other nodes are let in first and so turned away last: what clients wait for at the end,
+    and what was used, is only committed once the others have copied it.
     """
     addresses: dict[str, str] = {}
     if node.cluster is not None:
@@ -212,6 +219,8 @@ async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -
         cleanup.callback(peers.abort_connections)
         cleanup.callback(peers.stop_accepting)
         addresses["peer"] = str(Address(*peers.address))
+        if node.metering is not None:
+            cleanup.push_async_callback(node.metering.stop)
     door = node.kafka_door
     listener = _listen(settings, door)
     cleanup.callback(listener.abort_connections)
@@ -259,13 +268,15 @@ def _registration(
     )
 
 
-async def _join(node: Node, registration: Registration) -> None:
+async def _join(node: Node, registration: Registration) -> Membership:
     assert node.cluster is not None
     try:
         await node.cluster.join(registration)
     except NodeIdTaken as error:
         raise StartRefused(f"This node cannot join its cluster: {error}.") from error
     await node.cluster.until_taken_in()
+    assert node.cluster.membership is not None
+    return node.cluster.membership
 
 
 def _see_to_duties(node: Node, stopped: asyncio.Future[int], cleanup: AsyncExitStack) -> None:

@@ -6,6 +6,7 @@ from duolog.adapters.network import TcpNetwork, TlsNetwork
 from duolog.adapters.tls_contexts import UnusableCertificate, peer_tls_contexts
 from duolog.app.data_directory import StartRefused
 from duolog.app.listening import cannot_listen
+from duolog.app.named_files import check_readable
 from duolog.app.world import World
 from duolog.config.settings import Settings
 from duolog.peer_api.door import PeerDoor, check_peer_listener
@@ -32,6 +33,7 @@ def peer_network(settings: Settings) -> Network | None:
             f"Of {', '.join(_TLS)} some are set and some are not."
             " Set all three, or none on a loopback address."
         )
+    check_readable(settings, *_TLS)
     try:
         return TlsNetwork(*peer_tls_contexts(Path(ca), Path(certificate), Path(key)))
     except UnusableCertificate as error:

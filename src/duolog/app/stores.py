@@ -8,12 +8,15 @@ from duolog.adapters.etcd.security import Credentials, TlsFiles
 from duolog.adapters.etcd.store import EtcdStore
 from duolog.adapters.sqlite import SqliteStore
 from duolog.app.data_directory import DataDirectory, Identity, StartRefused
+from duolog.app.named_files import check_readable
 from duolog.broker.membership.entries import decode_record, node_key
 from duolog.config.settings import Settings
 from duolog.ports.clock import Clock
 from duolog.ports.metastore import MetaStore, StoreUnavailable
 
 METADATA_NAME = "metadata.sqlite"
+
+_TLS = ("store.ca", "store.cert", "store.key")
 
 
 async def open_store(
@@ -52,10 +55,8 @@ async def open_store(
 
 
 def _tls_files(settings: Settings) -> TlsFiles:
-    ca, certificate, key = (
-        Path(text) if (text := settings.text(f"store.{name}")) else None
-        for name in ("ca", "cert", "key")
-    )
+    check_readable(settings, *_TLS)
+    ca, certificate, key = (Path(text) if (text := settings.text(name)) else None for name in _TLS)
     return TlsFiles(ca, certificate, key)
 
 

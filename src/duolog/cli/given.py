@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from duolog.config.settings import Settings
 
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="TOML file with settings.")
+    Path | None,
+    # Whoever reads the file says what to do when that fails; the parser of options would not.
+    typer.Option("--config", metavar="FILE", readable=False, help="TOML file with settings."),
 ]
 SetOption = Annotated[
     list[str] | None,

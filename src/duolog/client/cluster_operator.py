@@ -31,6 +31,9 @@ class PartitionSummary(msgspec.Struct):
 
 class ClusterDetails(msgspec.Struct):
     cluster_id: str
+    in_touch: bool
+    """Whether the node that tells this hears from the metadata store. If not, the rest is what
+    it last heard."""
     controller: int | None
     controller_epoch: int
     nodes: list[NodeSummary]

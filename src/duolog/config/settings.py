@@ -16,6 +16,7 @@ from duolog.config.credential import parse_credential
 from duolog.config.node import NODE_SETTINGS, TOPIC_PREFIX
 from duolog.config.setting import Setting, Value, nearest
 from duolog.config.topic import parse_topic_config
+from duolog.config.unreadable import unreadable
 from duolog.model.errors import InvalidConfig
 
 Source = Literal["flag", "environment", "file", "default"]
@@ -173,9 +174,7 @@ def _read(file: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as problem:
-        raise FileUnusable(
-            f"The file {file} cannot be read: {problem.strerror}. Check the path."
-        ) from None
+        raise FileUnusable(unreadable(file, problem)) from None
     except ValueError as problem:
         raise FileUnusable(
             f"The file {file} is not valid TOML: {problem}. Correct it there."

@@ -147,7 +147,14 @@ class SimNode:
         api.attach(node.queues)
         store = self.process.store
         api.attach_cluster(
-            ClusterPages(broker.cluster_id, cluster.view, broker.catalog, store, broker.requests)
+            ClusterPages(
+                broker.cluster_id,
+                cluster.view,
+                broker.catalog,
+                store,
+                broker.requests,
+                cluster.is_in_touch,
+            )
         )
         admin = await serve_http(api, "", ADMIN_PORT)
         cleanup.push_async_callback(admin.close, 1.0)

@@ -5,16 +5,13 @@ that one that is tried again, after a crash at any point, leaves each record onc
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from duolog_pipelines.errors import NotAllowed
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.option import Option, declared, read_count, read_flag, read_text
 from duolog_pipelines.pipeline import Outcome, Pipeline, Span, Stage
 from duolog_pipelines.report.section import Section, Table
-
-if TYPE_CHECKING:
-    from duolog_pipelines.delta import SparkTable
 
 NAME = "archive"
 GAPS = "archive_gaps"
@@ -62,11 +59,18 @@ class Archive:
     def run(self, stage: Stage) -> Outcome:
         from duolog_pipelines.archive.copying import copy_new
         from duolog_pipelines.archive.table import ARCHIVE, archive_table
+        from duolog_pipelines.upkeep import tidy
 
         table = archive_table(stage.lake.table(ARCHIVE))
         copied = copy_new(stage, table)
         stage.progress.step("compacting")
-        facts = {"archived": copied.rows, "gaps": copied.gaps, **_maintain(stage, table)}
+        tidied = tidy(table, stage.options["file_bytes"], stage.options["vacuum_hours"])
+        facts = {
+            "archived": copied.rows,
+            "gaps": copied.gaps,
+            "files_compacted": tidied.compacted,
+            "files_removed": tidied.removed,
+        }
         return Outcome(copied.rows, copied.offsets, facts)
 
     def backfill(self, stage: Stage, span: Span) -> Outcome:
@@ -109,29 +113,6 @@ def _files(lake: Lake) -> Iterator[tuple[int, str, str]]:
         told = DeltaTable(path).get_add_actions(flatten=True).to_struct_array().to_pylist()
         for each in told:
             yield each["num_records"], each["partition.topic"], str(each["partition.date"])
-
-
-def _maintain(stage: Stage, table: "SparkTable") -> dict[str, Any]:
-    """Small files become large ones, and files that nobody reads any more go."""
-    from duolog_pipelines.archive.compaction import crowded
-
-    opened = table.opened()
-    bytes_max = stage.options["file_bytes"]
-    sizes = [
-        (each, (table.path / each.path).stat().st_size)
-        for each in table.statistics()
-        if (table.path / each.path).exists()
-    ]
-    compacted = 0
-    for part in crowded(sizes, bytes_max):
-        filters = [("topic", "=", part.topic), ("date", "=", part.date)]
-        done = opened.optimize.compact(filters, target_size=bytes_max)
-        compacted += done["numFilesRemoved"]
-    # Also what a run that was killed had staged: the table has never named it.
-    removed = opened.vacuum(
-        stage.options["vacuum_hours"], dry_run=False, enforce_retention_duration=False, full=True
-    )
-    return {"files_compacted": compacted, "files_removed": len(removed)}
 
 
 PIPELINE: Pipeline = Archive()

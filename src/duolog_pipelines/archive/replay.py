@@ -122,11 +122,10 @@ def _begin(stage: Stage, wanted: "Range", replaying: "Replaying") -> None:
 
 
 def _of_topic(stage: Stage, topic: str) -> "DataFrame":
-    from duolog_pipelines.archive.compaction import part_of
     from duolog_pipelines.archive.table import ARCHIVE, archive_table
 
     table = archive_table(stage.lake.table(ARCHIVE))
-    files = [each.path for each in table.statistics() if part_of(each).topic == topic]
+    files = [each.path for each in table.statistics() if each.partition["topic"] == topic]
     return table.frame(stage.spark, files)
 
 

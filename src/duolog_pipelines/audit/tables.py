@@ -22,6 +22,7 @@ from duolog_pipelines.audit.names import (
 )
 from duolog_pipelines.delta import SparkTable
 from duolog_pipelines.lake import Lake
+from duolog_pipelines.upkeep import replace_rows
 
 COVERAGE_SCHEMA = StructType(
     [
@@ -59,7 +60,4 @@ SCHEMAS = {
 
 
 def replace(lake: Lake, name: str, frame: DataFrame, now_ms: int) -> None:
-    """Put the rows in the place of those that are there."""
-    table = SparkTable(lake.table(name), SCHEMAS[name])
-    before = [each.path for each in table.statistics()]
-    table.commit([table.stage(frame)], now_ms, without=before)
+    replace_rows(SparkTable(lake.table(name), SCHEMAS[name]), frame, now_ms)

@@ -15,6 +15,7 @@ from duolog_pipelines.load.measures import growth, hot_keys, inflow, partition_l
 from duolog_pipelines.load.scope import Seen, see
 from duolog_pipelines.pipeline import Outcome, Stage
 from duolog_pipelines.state import replace_file
+from duolog_pipelines.upkeep import replace_rows
 from duolog_pipelines.usage.tables import UsageTables
 
 SCHEMAS = {
@@ -106,6 +107,4 @@ def _growth(stage: Stage, loads: DataFrame) -> DataFrame:
 
 
 def _replace(stage: Stage, name: str, frame: DataFrame) -> None:
-    table = SparkTable(stage.lake.table(name), SCHEMAS[name])
-    before = [each.path for each in table.statistics()]
-    table.commit([table.stage(frame)], stage.now_ms, without=before)
+    replace_rows(SparkTable(stage.lake.table(name), SCHEMAS[name]), frame, stage.now_ms)

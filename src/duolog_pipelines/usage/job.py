@@ -5,9 +5,10 @@ from pathlib import Path
 
 from duolog_pipelines.lake import Lake
 from duolog_pipelines.pipeline import Outcome, Span, Stage
+from duolog_pipelines.upkeep import tidy
 from duolog_pipelines.usage.journals import gaps_sentence
 from duolog_pipelines.usage.lines import RECORDS
-from duolog_pipelines.usage.summing import date_of, sum_days, sum_hours, update_totals
+from duolog_pipelines.usage.summing import date_of, keep_summed, sum_days, sum_hours, update_totals
 from duolog_pipelines.usage.tables import UsageTables
 from duolog_pipelines.usage.taking import Taking, journals_of
 from duolog_pipelines.usage.totals import HOUR_MS, hours_in
@@ -31,7 +32,7 @@ def run(stage: Stage) -> Outcome:
         .option("kafka.bootstrap.servers", stage.bootstrap_servers)
         .option("subscribe", topic)
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", stage.options["lines_per_batch"])
+        .option("maxOffsetsPerTrigger", stage.options["records_per_batch"])
         .option("minPartitions", stage.spark.sparkContext.defaultParallelism)
         .option("kafka.group.id", stage.options["group"])
         .load()
@@ -47,6 +48,8 @@ def run(stage: Stage) -> Outcome:
         query.stop()
     stage.progress.step("summing up")
     hours = update_totals(stage.spark, tables, stage.now_ms)
+    stage.progress.step("compacting")
+    _tidy(tables, stage.now_ms)
     gaps = journals_of(stage.spark, tables.lines, journals_file(stage.lake)).gaps()
     facts = {
         "repeated": taking.repeated,
@@ -75,6 +78,13 @@ def backfill(stage: Stage, span: Span) -> Outcome:
     sum_hours(spark, tables, hours, stage.now_ms)
     sum_days(spark, tables, {date_of(hour) for hour in hours}, stage.now_ms)
     return Outcome(len(hours), facts={"hours": len(hours)})
+
+
+def _tidy(tables: UsageTables, now_ms: int) -> None:
+    if tidy(tables.lines).compacted:
+        keep_summed(tables, now_ms)
+    for table in (tables.hourly, tables.daily, tables.rejected):
+        tidy(table)
 
 
 def _error(stage: Stage, gaps: list[str]) -> str | None:

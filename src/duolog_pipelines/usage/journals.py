@@ -1,12 +1,13 @@
 """Which sequences of which journals were taken, and which are missing. Pure.
 
 A journal is that of one node's data directory. Its sequences begin at 0 and have no gaps; each
-has a number of lines. Adding what is there already changes nothing.
+has one sheet or several. Taking what is there already changes nothing.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -31,9 +32,9 @@ class Run(NamedTuple):
 
 
 class Part(msgspec.Struct):
-    """A sequence of which lines are missing."""
+    """A sequence of which sheets are missing."""
 
-    lines: int
+    parts: int
     there: set[int]
 
 
@@ -49,43 +50,29 @@ class Journal:
         """All sequences below it are whole."""
         return self.runs[0].last + 1 if self.runs and self.runs[0].first == 0 else 0
 
-    def add_run(self, run: Run) -> None:
-        joined, kept = run, []
-        for each in self.runs:
-            if each.last + 1 < joined.first or joined.last + 1 < each.first:
-                kept.append(each)
-            else:
-                joined = Run(min(each.first, joined.first), max(each.last, joined.last))
-        kept.append(joined)
-        self.runs = sorted(kept)
-        self.parts = {
-            sequence: part
-            for sequence, part in self.parts.items()
-            if not joined.first <= sequence <= joined.last
-        }
+    def take(self, sequence: int, part: int, parts: int) -> bool:
+        """False for a sheet that was taken before."""
+        index = bisect_right(self.runs, sequence, key=attrgetter("first"))
+        if index and sequence <= self.runs[index - 1].last:
+            return False
+        found = self.parts.setdefault(sequence, Part(parts, set()))
+        if part in found.there:
+            return False
+        found.there.add(part)
+        if len(found.there) >= found.parts:
+            del self.parts[sequence]
+            self._add(sequence, index)
+        return True
 
-    def add_part(self, sequence: int, lines: int, there: Iterable[int]) -> None:
-        if self.has(sequence):
-            return
-        part = self.parts.setdefault(sequence, Part(lines, set()))
-        part.there |= set(there)
-        if len(part.there) >= part.lines:
-            self.add_run(Run(sequence, sequence))
-
-    def has(self, sequence: int) -> bool:
-        """Whether it is whole."""
-        index = bisect_right(self.runs, sequence, key=lambda run: run.first) - 1
-        return index >= 0 and sequence <= self.runs[index].last
-
-    def taken_of(self, run: Run) -> list[Run]:
-        """The stretches of a run that were taken before, whole or in part."""
-        taken = [
-            Run(max(each.first, run.first), min(each.last, run.last))
-            for each in self.runs
-            if each.first <= run.last and run.first <= each.last
-        ]
-        taken += [Run(each, each) for each in self.parts if run.first <= each <= run.last]
-        return sorted(taken)
+    def _add(self, sequence: int, index: int) -> None:
+        """A whole one, which would be a run of its own at this index."""
+        first = last = sequence
+        begin = end = index
+        if index and self.runs[index - 1].last + 1 == sequence:
+            begin, first = index - 1, self.runs[index - 1].first
+        if index < len(self.runs) and self.runs[index].first == sequence + 1:
+            end, last = index + 1, self.runs[index].last
+        self.runs[begin:end] = [Run(first, last)]
 
     def gaps(self) -> list[str]:
         """What is missing up to the last sequence that is there, in words."""
@@ -96,9 +83,9 @@ class Journal:
                 named.append((expected, _words(Run(expected, each.first - 1))))
             expected = each.last + 1
         for sequence, part in self.parts.items():
-            missing = sorted(set(range(part.lines)) - part.there)
+            missing = sorted(set(range(part.parts)) - part.there)
             shown = ", ".join(map(str, missing[:GAPS_NAMED_MAX]))
-            named.append((sequence, f"lines {shown} of the {part.lines} of sequence {sequence}"))
+            named.append((sequence, f"parts {shown} of the {part.parts} of sequence {sequence}"))
         return [words for _, words in sorted(named)]
 
 

@@ -1,12 +1,17 @@
 """Usage lines, as nodes write them to `__usage` and as they are kept. Pure: frames to frames.
 
-Fields that are not known are ignored, and counts that are missing are 0, so that a newer node's
-lines can be read; what names a line, and what it is about, has to be there.
+A record of the topic is a sheet: lines of one interval, by column. Fields that are not known are
+ignored, and counts that are missing are 0, so that a newer node's sheets can be read; what names a
+sheet, and what its lines are about, has to be there.
 """
+
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     DateType,
     IntegerType,
@@ -16,13 +21,6 @@ from pyspark.sql.types import (
     StructType,
 )
 
-NAME = {
-    "node": IntegerType(),
-    "journal": StringType(),
-    "sequence": LongType(),
-    "line": IntegerType(),
-}
-"""The columns that name a line for ever."""
 SUBJECT = {
     "tenant": StringType(),
     "kind": StringType(),
@@ -37,19 +35,23 @@ COUNTS = {
     "byte_seconds": LongType(),
     "errors": LongType(),
 }
-_REQUIRED = {
-    **NAME,
-    "lines": IntegerType(),
-    "from_ms": LongType(),
-    "to_ms": LongType(),
-    **SUBJECT,
+_NAME = {
+    "node": IntegerType(),
+    "journal": StringType(),
+    "sequence": LongType(),
+    "part": IntegerType(),
 }
+"""The columns that name a sheet for ever."""
+_REQUIRED = {**_NAME, "parts": IntegerType(), "from_ms": LongType(), "to_ms": LongType()}
+_PLACE = {"partition": IntegerType(), "offset": LongType()}
+"""Of a record in the topic."""
 _BROKEN = "_corrupt_record"
 """Spark puts a value here in which a known field has another type."""
 _TOLD = StructType(
     [
         StructField("version", IntegerType()),
-        *(StructField(name, kind) for name, kind in {**_REQUIRED, **COUNTS}.items()),
+        *(StructField(name, kind) for name, kind in _REQUIRED.items()),
+        *(StructField(name, ArrayType(kind)) for name, kind in {**SUBJECT, **COUNTS}.items()),
         StructField(_BROKEN, StringType()),
     ]
 )
@@ -57,73 +59,79 @@ _TOLD = StructType(
 RECORDS = StructType(
     [
         StructField("value", BinaryType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
+        *(StructField(name, kind) for name, kind in _PLACE.items()),
     ]
 )
 """What is read of the topic."""
+REJECTED = RECORDS
 
 LINES = StructType(
     [
         StructField("version", IntegerType()),
-        *(StructField(name, kind) for name, kind in {**_REQUIRED, **COUNTS}.items()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
+        *(StructField(name, kind) for name, kind in _REQUIRED.items()),
+        StructField("line", IntegerType()),
+        *(StructField(name, kind) for name, kind in {**SUBJECT, **COUNTS, **_PLACE}.items()),
         StructField("date", DateType()),
     ]
 )
-REJECTED = RECORDS
 
 
 def parsed(records: DataFrame) -> DataFrame:
-    """RECORDS to LINES, with the record beside them, and whether it was a line at all."""
+    """RECORDS to sheets, with the record beside them, and whether it was one at all."""
     told = F.from_json(F.col("value").cast("string"), _TOLD)
     # As a generator it is evaluated once; as a struct, once for each field that is used.
     spread = records.select("*", F.inline(F.array(told)))
-    counts = [F.coalesce(name, F.lit(0)).alias(name) for name in COUNTS]
+    nothing = F.array_repeat(F.lit(0).cast("long"), F.size("tenant"))
+    counts = [F.coalesce(name, nothing).alias(name) for name in COUNTS]
     return spread.select(
         "value",
         "version",
         *_REQUIRED,
+        *SUBJECT,
         *counts,
-        "partition",
-        "offset",
+        *_PLACE,
         F.to_date(F.timestamp_millis("from_ms")).alias("date"),
-        _is_line().alias("is_line"),
+        _BROKEN,
+    ).select("*", _is_sheet().alias("is_sheet"))
+
+
+def lines_of(sheets: DataFrame) -> DataFrame:
+    """LINES, of those that are sheets."""
+    columns = F.arrays_zip(*SUBJECT, *COUNTS)
+    common = ("version", *_REQUIRED, *_PLACE, "date")
+    return (
+        sheets.where("is_sheet")
+        .select(*common, F.posexplode(columns).alias("line", "said"))
+        .select(*common, "line", "said.*")
+        .select(*LINES.names)
     )
 
 
-def lines_of(told: DataFrame) -> DataFrame:
-    return told.where("is_line").select(*LINES.names)
+def rejected_of(sheets: DataFrame) -> DataFrame:
+    return sheets.where("NOT is_sheet").select(*REJECTED.names)
 
 
-def rejected_of(told: DataFrame) -> DataFrame:
-    return told.where("NOT is_line").select(*REJECTED.names)
+def sheets_in(lines: DataFrame) -> DataFrame:
+    """What lines say of the sheets that they are of: a row for each, with few columns."""
+    return lines.where("line = 0").select(*_NAME, "parts", *_PLACE)
 
 
-def first_of_each(lines: DataFrame) -> DataFrame:
-    """Of lines with one name the first in the log, so that the choice is always the same."""
-    first = F.min_by(F.struct(*LINES.names), F.struct("partition", "offset"))
-    return lines.groupBy(*NAME).agg(first.alias("first")).select("first.*")
+def without_records(lines: DataFrame, places: DataFrame) -> DataFrame:
+    """Lines of none of some records: partition, offset."""
+    return lines.join(F.broadcast(places), list(_PLACE), "left_anti").select(*LINES.names)
 
 
-def _is_line() -> Column:
-    good = F.col(_BROKEN).isNull()
-    for name in _REQUIRED:
-        good &= F.col(name).isNotNull()
-    for name in ("sequence", "line", "from_ms", *COUNTS):
-        good &= F.coalesce(name, F.lit(0)) >= 0
-    return good & (F.col("line") < F.col("lines")) & (F.col("from_ms") <= F.col("to_ms"))
-
-
-def without_runs(lines: DataFrame, runs: DataFrame) -> DataFrame:
-    """Lines of none of some stretches of sequences: node, journal, first, last."""
-    taken = F.broadcast(runs)
-    same = (lines["node"] == taken["node"]) & (lines["journal"] == taken["journal"])
-    within = lines["sequence"].between(taken["first"], taken["last"])
-    return lines.join(taken, same & within, "left_anti")
-
-
-def without_lines(lines: DataFrame, named: DataFrame) -> DataFrame:
-    """Lines that have none of some names."""
-    return lines.join(F.broadcast(named), list(NAME), "left_anti")
+def _is_sheet() -> Column:
+    listed = [*SUBJECT, *COUNTS]
+    wanted = [
+        F.col(_BROKEN).isNull(),
+        *(F.col(name).isNotNull() for name in [*_REQUIRED, *listed]),
+        *(F.col(name) >= 0 for name in ("sequence", "part", "from_ms")),
+        F.col("part") < F.col("parts"),
+        F.col("from_ms") <= F.col("to_ms"),
+        F.size("tenant") > 0,
+        *(F.size(name) == F.size("tenant") for name in listed),
+        *(~F.exists(name, F.isnull) for name in listed),
+        *(F.array_min(name) >= 0 for name in COUNTS),
+    ]
+    return F.coalesce(reduce(and_, wanted), F.lit(False))

@@ -16,7 +16,7 @@ class UsagePipeline:
         Option(
             "group", "duolog-usage", read_text, "The consumer group whose lag shows how far it is."
         ),
-        Option("lines_per_batch", "5000000", read_count, "Lines that are taken at a time."),
+        Option("records_per_batch", "20000", read_count, "Records that are taken at a time."),
         Option(
             "gaps",
             "fail",

@@ -30,7 +30,10 @@ class Api:
         clock = ManualClock()
         self.events = EventLog(store, 1)
         requests = Requests(store, clock, catalog, view, self.events)
-        self._pages = ClusterPages("cluster-id", view, catalog, store, requests)
+        self.in_touch = True
+        self._pages = ClusterPages(
+            "cluster-id", view, catalog, store, requests, lambda: self.in_touch
+        )
 
     async def ask(self, target: str, method: str = "GET", body: object = None) -> tuple[int, Any]:
         path, _, query = target.partition("?")
@@ -79,6 +82,15 @@ async def test_partitions_that_are_not_as_they_should_be_are_counted(api: Api) -
     await api.catalog.follower.until(result.revision)
     _, told = await api.ask("/cluster")
     assert told["partitions"] == {"total": 2, "leaderless": 1, "under_replicated": 1}
+
+
+async def test_a_node_says_when_it_does_not_know_how_things_are(api: Api) -> None:
+    assert (await api.ask("/cluster"))[1]["in_touch"]
+    api.in_touch = False
+    status, told = await api.ask("/cluster")
+    assert status == 200
+    assert not told["in_touch"]
+    assert [node["id"] for node in told["nodes"]] == [1, 2, 3], "what it last knew can be of use"
 
 
 async def test_events_are_listed_newest_first(api: Api) -> None:

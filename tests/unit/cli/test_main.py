@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harness.privileges import unprivileged
 from typer.testing import CliRunner
 
 from duolog import __version__
@@ -177,6 +178,24 @@ def test_a_missing_file_is_answered_with_advice_about_files(node: Any) -> None:
     advice = invoke("serve", "--config", "absent.toml").stderr
     assert advice.endswith("Check the path.\n")
     assert "config reference" not in advice
+
+
+@pytest.mark.parametrize(
+    "arguments", [("serve", "--config"), ("config", "show", "--config"), ("cluster", "apply")]
+)
+def test_a_file_that_may_not_be_read_is_answered_with_advice_about_permissions(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "secret"
+    file.touch(mode=0o000)
+    command = [sys.executable, "-m", "duolog", *arguments, str(file)]
+    done = subprocess.run(unprivileged(command), capture_output=True, check=False, text=True)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        f"The file {file} cannot be read: Permission denied."
+        " Let the user who runs this read it, and enter the directories above it.\n"
+    )
 
 
 def test_a_refused_start_is_told_without_a_traceback(node: Any) -> None:

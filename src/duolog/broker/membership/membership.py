@@ -142,12 +142,17 @@ class Membership:
         except LeaseExpired:
             log.warning("the lease has ended", node=self.node, epoch=self.epoch)
             self._state.lost()
-        except (StoreUnavailable, TimeoutError) as error:
-            log.warning("the lease was not renewed", node=self.node, error=str(error))
-            self._state.renewal_failed(self._clock.monotonic_ms() + _RETRY_MS)
+        except StoreUnavailable as error:
+            self._not_renewed(str(error))
+        except TimeoutError:
+            self._not_renewed(f"no answer within {self._state.interval_ms} ms")
         else:
             self._state.renewed(sent_ms)
             self._extended()
+
+    def _not_renewed(self, why: str) -> None:
+        log.warning("the lease was not renewed", node=self.node, error=why)
+        self._state.renewal_failed(self._clock.monotonic_ms() + _RETRY_MS)
 
     def _extended(self) -> None:
         for told in self.on_extended:

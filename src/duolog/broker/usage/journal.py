@@ -12,8 +12,8 @@ import msgspec
 
 from duolog.broker.usage.meter import file_name, sequence_of
 from duolog.core.usage.keys import Counts, UsageKey
-from duolog.core.usage.lines import SEQUENCE_MASK
 from duolog.core.usage.periods import due_ms
+from duolog.core.usage.sheets import SEQUENCE_MASK, sheet_count
 from duolog.core.usage.slots import Interval, Mark, PartitionName, read_interval
 from duolog.core.usage.totals import Totals
 from duolog.log.checked_file import read_checked, write_checked
@@ -118,7 +118,7 @@ class UsageJournal:
         """The interval is in the log. Raises OSError, and is to be called again then."""
         totals = self.totals.copy()
         totals.add(interval.counts)
-        after = self.remembered.next_producer_sequence + len(interval.counts)
+        after = self.remembered.next_producer_sequence + sheet_count(interval)
         await self._write(
             msgspec.structs.replace(
                 self.remembered,

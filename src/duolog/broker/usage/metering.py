@@ -94,10 +94,14 @@ class Metering:
         ]
 
     async def stop(self) -> None:
-        """Doors have stopped already: close what is counted and send what can be sent soon."""
-        for task in self.tasks:
+        """Clients are gone already, and other nodes are not: close what is counted and send what
+        can be sent soon. Once is enough."""
+        tasks, self.tasks = self.tasks, []
+        if not tasks:
+            return
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._stored is None or self._sender is None or self._broker.has_failed:
             return
         self._stored.count(self._broker.clock.now_ms())

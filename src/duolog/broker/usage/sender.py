@@ -9,7 +9,7 @@ import asyncio
 from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.usage.journal import NO_PARTITION, NO_PRODUCER, UsageJournal
 from duolog.broker.usage.topic import UsageTopic
-from duolog.core.usage.lines import batch_of, lines_of
+from duolog.core.usage.sheets import batch_of, sheets_of
 from duolog.core.usage.slots import Interval
 from duolog.model.errors import InvalidProducerEpoch, OutOfOrderSequence, Refusal
 from duolog.observe.logs import get_logger
@@ -88,9 +88,9 @@ class UsageSender:
             return
         await self._introduce()
         remembered = self._journal.remembered
-        lines = lines_of(interval, node=self._node_id, journal=remembered.journal)
+        sheets = sheets_of(interval, node=self._node_id, journal=remembered.journal)
         batch = batch_of(
-            lines,
+            sheets,
             producer_id=remembered.producer_id,
             base_sequence=remembered.next_producer_sequence,
         )

@@ -24,6 +24,13 @@ async def status(admin: Address, output: Format) -> None:
 
 def _problem(told: ClusterDetails) -> str | None:
     partitions = told.partitions
+    # First, because nothing else that such a node tells can be relied on.
+    if not told.in_touch:
+        return (
+            "The node that was asked has lost touch with the metadata store: it serves nothing, and"
+            " what is shown is what it last knew. Check that etcd runs and that the node reaches"
+            " it, or ask another node."
+        )
     if told.controller is None:
         return "No node is the controller. Check that etcd and a node with that role run."
     if partitions.leaderless:

@@ -9,6 +9,7 @@ from duolog.client.cluster import Cluster
 from duolog.client.metadata import TopicInfo
 from duolog.client.placement import create_partitions, move_partition
 from duolog.config.address import Address
+from duolog.config.unreadable import unreadable
 from duolog.model.advice import Action, AddPartitions, Advice, decode_advice
 
 ACTIONS_MAX = 10_000
@@ -47,10 +48,7 @@ def read_advice(file: Path) -> Advice:
     try:
         advice = decode_advice(file.read_bytes())
     except OSError as error:
-        raise Failure(
-            f"{file} cannot be read: {error.strerror}. Give the file that the pipeline load made.",
-            ExitCode.USAGE,
-        ) from None
+        raise Failure(unreadable(file, error), ExitCode.USAGE) from None
     except ValueError as error:
         raise Failure(
             f"{file} holds no advice: {error}. Give the file that the pipeline load made.",

@@ -120,7 +120,7 @@ def drain(
 
 @app.command()
 def apply(
-    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, show_default=False)],
     yes: YesOption = False,
     dry_run: DryRunOption = False,
     kafka: KafkaOption = None,

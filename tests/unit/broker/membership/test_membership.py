@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 from tests.fakes.cluster_nodes import ManualClock, eventually, registration
 
 from duolog.adapters.sqlite import SqliteStore
@@ -103,6 +104,23 @@ async def test_a_node_resumes_under_the_same_epoch_if_its_lease_lived_on(
     await membership.renew()
     membership.check()
     assert told.told[1:] == ["resume", "suspend", "resume"]
+
+
+async def test_a_renewal_that_failed_is_logged_with_its_reason(store, clock, monkeypatch) -> None:
+    membership = Membership(store, clock, registration(1), session_timeout_ms=30)
+    await membership.register()
+
+    async def hang(lease):
+        await asyncio.sleep(3600)
+
+    async def refuse(lease):
+        raise StoreUnavailable("no quorum")
+
+    with capture_logs() as logs:
+        for answer in (hang, refuse):
+            monkeypatch.setattr(store, "renew_lease", answer)
+            await membership.renew()
+    assert [each["error"] for each in logs] == ["no answer within 10 ms", "no quorum"]
 
 
 async def test_rule_04_a_node_whose_lease_ended_registers_under_a_new_epoch(store, clock) -> None:

@@ -20,10 +20,10 @@ async def test_an_interval_becomes_lines_and_its_file_goes(bench: UsageBench) ->
     began_ms = bench.clock.now_ms()
     await bench.pass_interval()
     await bench.send_all()
-    fields = ("sequence", "line", "lines", "resource", "requests", "messages", "bytes", "from_ms")
+    fields = ("sequence", "line", "parts", "resource", "requests", "messages", "bytes", "from_ms")
     assert bench.told(*fields) == [
-        (0, 0, 2, "orders", 2, 7, 70, began_ms),
-        (0, 1, 2, "bills", 1, 1, 10, began_ms),
+        (0, 0, 1, "orders", 2, 7, 70, began_ms),
+        (0, 1, 1, "bills", 1, 1, 10, began_ms),
     ]
     assert {line["to_ms"] for line in bench.lines()} == {began_ms + INTERVAL_MS}
     # What is counted into, and the next one, which nobody has to wait for then.

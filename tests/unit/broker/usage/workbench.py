@@ -7,6 +7,7 @@ from tests.fakes.broker import start_broker
 from tests.fakes.counter_files import FakeCounterFiles
 from tests.fakes.disk import FakeDisk
 from tests.fakes.group_shell import SetClock
+from tests.harness.usage import lines_in
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.broker import Broker
@@ -108,9 +109,10 @@ class UsageBench:
             return []
         log = self.broker.partition(USAGE_TOPIC, 0).log
         return [
-            json.loads(record.value or b"")
+            line
             for batch in log.batches(0, 1 << 24)
             for record in iter_records(batch, decompressed_bytes_max=1 << 24)
+            for line in lines_in(json.loads(record.value or b""))
         ]
 
     def told(self, *fields: str) -> list[tuple[Any, ...]]:

@@ -49,6 +49,7 @@ def cluster(*nodes: dict[str, Any]) -> dict[str, Any]:
     partitions = {"total": 0, "leaderless": 0, "under_replicated": 0}
     return {
         "cluster_id": "c",
+        "in_touch": True,
         "controller": None,
         "controller_epoch": 0,
         "nodes": list(nodes),

@@ -1,0 +1,24 @@
+"""Files that settings name, looked at before anything is made of them.
+
+TLS libraries do not tell which of several files they could not read, and a reader who is told
+only that certificates cannot be used makes new ones, which does not help.
+"""
+
+from pathlib import Path
+
+from duolog.app.data_directory import StartRefused
+from duolog.config.settings import Settings
+from duolog.config.unreadable import unreadable
+
+
+def check_readable(settings: Settings, *names: str) -> None:
+    """Of these settings, those that name a file. Raises StartRefused."""
+    for name in names:
+        file = settings.text(name)
+        if not file:
+            continue
+        try:
+            with Path(file).open("rb"):
+                pass
+        except OSError as problem:
+            raise StartRefused(unreadable(file, problem, name)) from None

@@ -1,0 +1,68 @@
+"""`duolog cluster status`, as an operator reads it."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from tests.unit.cli.door_server import DoorServer
+from typer.testing import CliRunner
+
+from duolog.cli.failures import ExitCode
+from duolog.cli.main import app
+from duolog.client.cluster_operator import ClusterDetails, NodeSummary, PartitionSummary
+
+_NODE = NodeSummary(
+    id=1,
+    alive=True,
+    controller=True,
+    draining=False,
+    rack="",
+    host="host-1",
+    roles=["broker"],
+    kafka="here:1",
+    sqs="here:2",
+    admin="here:3",
+    peer="here:4",
+    leads=1,
+    copies=1,
+)
+_WELL = ClusterDetails(
+    cluster_id="cluster",
+    in_touch=True,
+    controller=1,
+    controller_epoch=1,
+    nodes=[_NODE],
+    partitions=PartitionSummary(total=1, leaderless=0, under_replicated=0),
+)
+
+
+def status(doors: DoorServer, told: ClusterDetails) -> Any:
+    doors.answers["GET /cluster"] = lambda asked: msgspec.to_builtins(told)
+    return CliRunner().invoke(app, ["cluster", "status", "-o", "json"])
+
+
+def test_a_cluster_that_is_well_is_said_to_be_well(doors: DoorServer) -> None:
+    done = status(doors, _WELL)
+    assert done.exit_code == 0
+    assert "1 partition, all led and in sync" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"controller": None}, "No node is the controller."),
+        ({"partitions": PartitionSummary(3, 2, 2)}, "nobody leads"),
+        ({"partitions": PartitionSummary(3, 0, 1)}, "lack a copy"),
+        ({"in_touch": False}, "has lost touch with the metadata store"),
+        ({"in_touch": False, "controller": None}, "has lost touch with the metadata store"),
+    ],
+)
+def test_a_cluster_that_is_not_well_is_never_said_to_be(
+    doors: DoorServer, changes: dict[str, Any], sentence: str
+) -> None:
+    done = status(doors, msgspec.structs.replace(_WELL, **changes))
+    assert done.exit_code == ExitCode.UNHEALTHY
+    assert sentence in done.stderr
+    assert "in sync\n" not in done.stderr
+    assert [row["id"] for row in json.loads(done.stdout)] == [1]
