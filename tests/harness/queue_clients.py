@@ -238,14 +238,17 @@ class Consumer(Worker):
         else:
             self.ledger.deleted(delivery)
 
-    def release(self, delivery: Delivery) -> bool:
+    def release(self, delivery: Delivery, seconds_max: float) -> bool:
         """Make it visible now; whether it was held until then, as far as that is known."""
-        try:
-            return self.hide(delivery, 0)
-        except OSError:
-            self._reconnect()
-            self.hide(delivery, 0)
-            return True
+        deadline = time.monotonic() + seconds_max
+        was_tried = False
+        while True:
+            try:
+                return self.hide(delivery, 0) or was_tried
+            except OSError:
+                assert time.monotonic() < deadline, f"{delivery} cannot be released"
+                was_tried = True
+                self._reconnect()
 
     def drain(self, seconds_max: float) -> None:
         """Take over: receive and delete until the queue has no message left."""

@@ -15,6 +15,9 @@ CONSUMERS = 3
 VISIBILITY = 2
 VISIBILITY_IN_GROUPS = 1
 """For so long a kill stops each group whose messages are on their way to a consumer."""
+ANSWER_SECONDS_MAX = 5.0
+"""A frozen node keeps its connections, and takes new ones: for so long a client waits for it to
+speak before it asks another."""
 PROGRESS_SECONDS_MAX = 15.0
 DRAIN_SECONDS_MAX = 60.0
 LOCKED = "locked"
@@ -28,7 +31,7 @@ class Load:
     def __init__(self, node: Node | Cluster, name: str) -> None:
         self.fifo = name.endswith(".fifo")
         self.ledger = QueueLedger(fifo=self.fifo)
-        self._connect = lambda: SqsLine(node.sqs, node.credentials)
+        self._connect = lambda: SqsLine(node.sqs, node.credentials, ANSWER_SECONDS_MAX)
         attributes = {"FifoQueue": "true"} if self.fifo else {}
         with self._connect() as wire:
             self.url = wire.call("CreateQueue", QueueName=name, Attributes=attributes)["QueueUrl"]
@@ -79,7 +82,8 @@ class Load:
             consumer.kept.items() for consumer in self.consumers
         ):
             # The receipts are as old as the first rounds.
-            assert last.release(delivery) or not is_certain, f"{delivery} is not held any more"
+            is_held = last.release(delivery, PROGRESS_SECONDS_MAX)
+            assert is_held or not is_certain, f"{delivery} is not held any more"
         last.drain(DRAIN_SECONDS_MAX)
         self.ledger.check_drained()
 

@@ -23,14 +23,19 @@ class Refused(AssertionError):
 
 
 class SqsLine:
-    def __init__(self, address: str, credentials: str | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        credentials: str | None = None,
+        answer_seconds_max: float = ANSWER_SECONDS_MAX,
+    ) -> None:
         """`credentials`: KEY:SECRET to sign with; a node on this machine asks for none."""
         host, _, port = address.rpartition(":")
         self._address = address
         self._signer: SigV4Auth | None = None
         if credentials is not None:
             self._signer = SigV4Auth(Credentials(*credentials.split(":", 1)), "sqs", REGION)
-        self._socket = socket.create_connection((host, int(port)), ANSWER_SECONDS_MAX)
+        self._socket = socket.create_connection((host, int(port)), answer_seconds_max)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from duolog.app.load import LoadGauge
@@ -46,7 +45,8 @@ class Clustered:
         self.view = view
         self.view.subscribe(self._node_changed)
         self.view.nodes.record_listeners.append(self._look_whether_taken_in)
-        self._taken_in = asyncio.Event()
+        self._taken_in: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stopped_cleanly = False
         self.membership: Membership | None = None
         """Once the doors have addresses to register."""
         self.controller: Controller | None = None
@@ -79,11 +79,24 @@ class Clustered:
         self._handlers.update(queue_handlers(queues))
         self._handlers[PeerKind.USAGE_APPEND] = UsageHandler(broker)
 
-    async def join(self, registration: Registration) -> None:
-        """Be alive for the others, from now on. Raises NodeIdTaken."""
+    async def join(self, registration: Registration, stopped: asyncio.Future[int]) -> None:
+        """Be alive for the others, from now on. Raises NodeIdTaken.
+
+        It takes as long as the store is out of reach, or until the node is told to stop.
+        """
+        self._prepare(registration)
+        joining = asyncio.create_task(self._join())
+        await asyncio.wait((joining, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if joining.cancel():
+            await asyncio.wait((joining,))
+        else:
+            joining.result()
+
+    def _prepare(self, registration: Registration) -> None:
         assert self._broker is not None
         assert self._replicator is not None
         settings, world = self._settings, self._world
+        self._stopped_cleanly = registration.stopped_cleanly
         self.membership = Membership(
             world.store,
             world.clock,
@@ -108,19 +121,31 @@ class Clustered:
             self.controller.open = self._broker.catalog.open_partitions
             self.controller.sweep = OrphanSweep(self._broker.catalog, world.clock).sweep
         self._duties.append(self._replicator.start())
+
+    async def _join(self) -> None:
+        assert self.membership is not None
+        world = self._world
         await self.membership.start()
         if self.controller is not None:
             await self.controller.start()
         self.reporter = LoadReporter(world.store, world.clock, self.membership, self._measure)
         self.reporter.start()
 
-    async def until_taken_in(self) -> None:
+    async def until_taken_in(self, stopped: asyncio.Future[int]) -> None:
         """Until the controller knows of this registration, so that partitions which are placed
         here stay in sync. A cluster that has no controller is not waited for long."""
         self._look_whether_taken_in()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_TAKEN_IN_SECONDS_MAX):
-                await self._taken_in.wait()
+        await asyncio.wait(
+            (self._taken_in, stopped),
+            timeout=_TAKEN_IN_SECONDS_MAX,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+
+    @property
+    def may_forget_last_stop(self) -> bool:
+        """Whether the end of this run may take the place of the last one's: that was in order,
+        or the controller has drawn its conclusions from it."""
+        return self._stopped_cleanly or self._taken_in.done()
 
     def is_in_touch(self) -> bool:
         """With the metadata store: what is known of the cluster is up to date, and this node
@@ -179,5 +204,6 @@ class Clustered:
     def _look_whether_taken_in(self) -> None:
         record = self.view.records.get(self._node_id)
         epoch = 0 if self.membership is None else self.membership.epoch
-        if record is not None and epoch and record.epoch == epoch:
-            self._taken_in.set()
+        is_taken_in = record is not None and epoch and record.epoch == epoch
+        if is_taken_in and not self._taken_in.done():
+            self._taken_in.set_result(None)

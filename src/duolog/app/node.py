@@ -26,6 +26,7 @@ from duolog.admin_api.cluster import ClusterPages
 from duolog.admin_api.handler import AdminApi
 from duolog.admin_api.usage import UsagePages
 from duolog.app.assembly import DRAIN_SECONDS_MAX, Node, open_node
+from duolog.app.cluster import Clustered
 from duolog.app.data_directory import DataDirectory, Identity, StartRefused
 from duolog.app.gauges import register_gauges
 from duolog.app.listening import cannot_listen
@@ -88,10 +89,7 @@ def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
 
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                code = runner.run(_serve(settings, directory, ready))
-            if code == 0:
-                directory.note_clean_stop()
-            return code
+                return runner.run(_serve(settings, directory, ready))
         finally:
             directory.unlock()
 
@@ -112,40 +110,36 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         admin_api.attach(node.queues)
         if node.metering is not None:
             admin_api.attach_usage(UsagePages(identity.node_id, node.metering.told))
-        if node.cluster is not None:
+        cluster = node.cluster
+        if cluster is not None:
             expect_membership(health)
             registration = _registration(
                 settings, identity, addresses, node, stopped_cleanly=stopped_cleanly
             )
-            membership = await _join(node, registration)
+            membership = await _join(cluster, registration, stopped)
             cleanup.callback(follow_membership(health, membership))
-            broker = node.broker
-            admin_api.attach_cluster(
-                ClusterPages(
-                    broker.cluster_id,
-                    node.cluster.view,
-                    broker.catalog,
-                    node.world.store,
-                    broker.requests,
-                    node.cluster.is_in_touch,
-                )
-            )
+            admin_api.attach_cluster(_cluster_pages(node, cluster))
         _see_to_duties(node, stopped, cleanup)
 
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
-        health.set("start", True)
-        log.info("serving", **addresses, partitions=node.broker.partition_count)
-        on_ready(addresses)
-        tell_systemd(READY)
-        await node.world.disk.offload(preload, lengthy=True)
+        if not stopped.done():
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(*GC_THRESHOLDS)
+            health.set("start", True)
+            log.info("serving", **addresses, partitions=node.broker.partition_count)
+            on_ready(addresses)
+            tell_systemd(READY)
+            await node.world.disk.offload(preload, lengthy=True)
         code = await stopped
         health.set("start", False, "the node is stopping")
         log.info("stopping")
         tell_systemd(STOPPING)
     # The disk may have failed while everything was made durable.
-    return 1 if node.broker.has_failed else code
+    if node.broker.has_failed:
+        return 1
+    if code == 0 and (cluster is None or cluster.may_forget_last_stop):
+        directory.note_clean_stop()
+    return code
 
 
 async def _open(
@@ -268,15 +262,29 @@ def _registration(
     )
 
 
-async def _join(node: Node, registration: Registration) -> Membership:
-    assert node.cluster is not None
+async def _join(
+    cluster: Clustered, registration: Registration, stopped: asyncio.Future[int]
+) -> Membership:
+    """Until the others know of this node, or it is told to stop."""
     try:
-        await node.cluster.join(registration)
+        await cluster.join(registration, stopped)
     except NodeIdTaken as error:
         raise StartRefused(f"This node cannot join its cluster: {error}.") from error
-    await node.cluster.until_taken_in()
-    assert node.cluster.membership is not None
-    return node.cluster.membership
+    await cluster.until_taken_in(stopped)
+    assert cluster.membership is not None
+    return cluster.membership
+
+
+def _cluster_pages(node: Node, cluster: Clustered) -> ClusterPages:
+    broker = node.broker
+    return ClusterPages(
+        broker.cluster_id,
+        cluster.view,
+        broker.catalog,
+        node.world.store,
+        broker.requests,
+        cluster.is_in_touch,
+    )
 
 
 def _see_to_duties(node: Node, stopped: asyncio.Future[int], cleanup: AsyncExitStack) -> None:

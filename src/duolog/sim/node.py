@@ -92,7 +92,7 @@ class SimNode:
             )
             await self._open_doors(node, cleanup)
             if node.cluster is not None:
-                await node.cluster.join(self._registration(directory))
+                await node.cluster.join(self._registration(directory), self._stopped)
                 await self._open_admin_door(node, node.cluster, cleanup)
             duties = asyncio.create_task(node.housekeeping.run())
             cleanup.callback(duties.cancel)
@@ -101,7 +101,7 @@ class SimNode:
             code = await self._stopped
         if self.failure is not None:
             raise self.failure
-        if code == 0:
+        if code == 0 and (node.cluster is None or node.cluster.may_forget_last_stop):
             write_checked(process.disk, CLEAN_STOP, b"")
         return code
 
