@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.harness.etcd import Etcd
 from tests.harness.machine import THIS_MACHINE, Machine
@@ -94,9 +95,19 @@ class Cluster:
         return AdminClient({"bootstrap.servers": self.bootstrap})
 
     def create_topic(self, name: str, partitions: int, copies: int = 3) -> None:
+        """As soon as enough nodes are alive: a busy machine may have cost one its lease."""
         admin = self.admin()
         new = NewTopic(name, partitions, replication_factor=copies)
-        admin.create_topics([new])[name].result(CREATE_SECONDS_MAX)
+        deadline = time.monotonic() + CREATE_SECONDS_MAX
+        while True:
+            try:
+                admin.create_topics([new])[name].result(CREATE_SECONDS_MAX)
+                return
+            except KafkaException as refused:
+                is_short = refused.args[0].code() == KafkaError.INVALID_REPLICATION_FACTOR
+                if not is_short or time.monotonic() > deadline:
+                    raise
+            time.sleep(POLL_SECONDS)
 
     def drain(self, number: int) -> None:
         """Ask for a node to be emptied."""
