@@ -39,7 +39,7 @@ sim: $(STAMPS)/run  ## simulate clusters that are hurt in every way: SEEDS=50, o
 	@exec $(BIN)/python -m duolog.sim --seeds $(or $(SEEDS),50) $(ARGS)
 
 test: $(STAMPS)/dev $(STAMPS)/test-programs  ## all tests; ARGS are passed to pytest
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(STAMPS)/dev  ## in about a minute: style, types, layers and the fast tests
 	@$(MAKE) --no-print-directory --jobs 2 lint fast

@@ -224,8 +224,13 @@ class HttpConnection(asyncio.Protocol):
         count = len(request.body)
         # As `_charge` does it, without the call.
         self._charged_bytes -= count
-        self._pool.bodies_bytes -= count
-        answer = self._encode(response, keep_alive, request.method)
+        pool = self._pool
+        pool.bodies_bytes -= count
+        if keep_alive and not pool.closing and request.method != "HEAD":
+            # As `_encode` does it, without the call.
+            answer = encode(response, pool.date_header)
+        else:
+            answer = self._encode(response, keep_alive, request.method)
         if self._queue and not self._finished:
             # Later in this turn: the next handler must not run inside whoever completes a
             # Deferred, and its answer can leave in the same write.
@@ -236,7 +241,7 @@ class HttpConnection(asyncio.Protocol):
         if self._finished or self._is_held_up or self._reader.phase != "idle":
             self._settle()
         else:
-            self.deadline = self._pool.idle_deadline
+            self.deadline = pool.idle_deadline
 
     def _go_on(self) -> None:
         if not self._transport.is_closing():

@@ -7,12 +7,13 @@ see it, which takes four times as long.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from struct import Struct
 from struct import error as StructError
 
-from duolog.ports.http import Request
+from duolog.ports.http import Headers, Memo, Request
 
-PATTERNS_MAX = 256
+PATTERNS_MAX = 1_024
 """Remembered for all connections together. Past it all are forgotten, and found again."""
 HEAD_BYTES_MAX = 4_096
 """Longer heads are no pattern, so that what is remembered is bounded."""
@@ -25,7 +26,6 @@ _CHANGING = frozenset(
         b"authorization",
         b"traceparent",
         b"x-amz-date",
-        b"x-amz-target",
         b"x-amzn-trace-id",
     )
 )
@@ -37,7 +37,15 @@ _TO_SHAPE = bytes(ord("x") if bytes((each,)).isalnum() else each for each in ran
 class HeadPattern:
     """Heads of the same length, which have the same pieces at the same places."""
 
-    __slots__ = ("_example", "_head_bytes", "_names", "_pieces", "_shape", "_starts", "_unpack")
+    __slots__ = (
+        "_example",
+        "_fields",
+        "_head_bytes",
+        "_length_at",
+        "_pieces",
+        "_shape",
+        "_unpack",
+    )
 
     def __init__(
         self,
@@ -54,12 +62,12 @@ class HeadPattern:
         self._unpack = Struct("".join(f"{length}s" for length in layout)).unpack_from
         self._head_bytes = sum(layout)
         self._pieces = pieces
-        self._names = tuple(fields)
-        self._starts = tuple(fields.values())
+        self._fields = fields
+        self._length_at = tuple(fields).index(_LENGTH)
         self._shape = b"".join(values).translate(_TO_SHAPE)
-        self._example = Request(like.method, like.path, like.query, like.headers, b"", "")
+        self._example = like
 
-    def read(self, data: bytes, peer: str) -> Request | None:
+    def read(self, data: bytes, peer: str, memo: Memo) -> Request | None:
         """The request; None when it does not match, or when it is not all that the data is."""
         try:
             parts = self._unpack(data)
@@ -70,14 +78,25 @@ class HeadPattern:
         values = parts[1::2]
         if b"".join(values).translate(_TO_SHAPE) != self._shape:
             return None
-        example = self._example
-        headers = example.headers.copy()
-        for name, start, value in zip(self._names, self._starts, values, strict=True):
-            headers[name] = start + value
         body = data[self._head_bytes :]
-        if headers[_LENGTH] != b"%d" % len(body):
+        if values[self._length_at] != b"%d" % len(body):
             return None
-        return Request(example.method, example.path, example.query, headers, body, peer)
+        example = self._example
+        return Request(
+            example.method,
+            example.path,
+            example.query,
+            partial(self._headers, values),
+            body,
+            peer,
+            memo,
+        )
+
+    def _headers(self, values: Sequence[bytes]) -> Headers:
+        headers = self._example.headers.copy()
+        for (name, start), value in zip(self._fields.items(), values, strict=True):
+            headers[name] = start + value
+        return headers
 
 
 class HeadPatterns:
@@ -117,6 +136,7 @@ class HeadPatterns:
         if pattern is None:
             if len(self._known) >= PATTERNS_MAX:
                 self._known.clear()
-            pattern = HeadPattern(tuple(pieces), values, fields, request)
+            like = Request(request.method, request.path, request.query, headers, b"", "")
+            pattern = HeadPattern(tuple(pieces), values, fields, like)
             self._known[key] = pattern
         return pattern

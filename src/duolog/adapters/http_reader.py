@@ -8,7 +8,7 @@ import httptools
 from duolog.adapters.http_pattern import HeadPattern, HeadPatterns
 from duolog.adapters.http_pool import HttpLimits, Phase
 from duolog.adapters.http_response import refusal
-from duolog.ports.http import Request, Response
+from duolog.ports.http import Memo, Request, Response
 
 Parsed = tuple[Request | Response, bool]
 """A request, or a refusal to be sent in its turn; and whether the connection goes on after."""
@@ -62,7 +62,7 @@ class RequestReader:
         self._limits = limits
         self._peer = peer
         self._patterns = patterns or HeadPatterns()
-        self._seen: list[HeadPattern] = []
+        self._seen: list[tuple[HeadPattern, Memo]] = []
         """Of the last requests which came whole; the latest first."""
         self._lessons_left = LESSONS_MAX
         self._has_begun = False
@@ -100,11 +100,11 @@ class RequestReader:
             return []
         is_start = not self._has_begun
         if is_start:
-            for pattern in self._seen:
-                request = pattern.read(data, self._peer)
+            for pattern, memo in self._seen:
+                request = pattern.read(data, self._peer, memo)
                 if request is not None and len(request.body) <= self._limits.body_bytes_max:
-                    if pattern is not self._seen[0]:
-                        self._note(pattern)
+                    if pattern is not self._seen[0][0]:
+                        self._note(pattern, memo)
                     return [(request, True)]
         parsed: list[Parsed] = []
         self._parsed = parsed
@@ -131,15 +131,12 @@ class RequestReader:
             self._lessons_left -= 1
             pattern = self._patterns.of(request, data)
             if pattern is not None:
-                self._note(pattern)
+                self._note(pattern, Memo())
 
-    def _note(self, pattern: HeadPattern) -> None:
+    def _note(self, pattern: HeadPattern, memo: Memo) -> None:
         """What comes next probably looks like this one."""
-        seen = self._seen
-        if pattern in seen:
-            seen.remove(pattern)
-        seen.insert(0, pattern)
-        del seen[PATTERNS_TRIED_MAX:]
+        seen = [each for each in self._seen if each[0] is not pattern]
+        self._seen = [(pattern, memo), *seen[: PATTERNS_TRIED_MAX - 1]]
 
     def close(self) -> None:
         """Nothing is fed any more. Reader and parser refer to each other, and the garbage

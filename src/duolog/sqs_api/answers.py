@@ -10,62 +10,27 @@ from duolog.sqs_api.context import Context
 from duolog.sqs_api.dispatch import Waiting
 from duolog.sqs_api.faults import INTERNAL, fault_of
 from duolog.sqs_api.protocols import WireProtocol
-from duolog.wire.sqs.apis import Action
+from duolog.wire.sqs.apis import ACTIONS, Action
 from duolog.wire.sqs.errors import Fault, fault
 from duolog.wire.sqs.messages import Shape
 
+_OF_BATCHES = frozenset(each.result for each in ACTIONS.values() if each.name.endswith("Batch"))
 
-class Answer(Deferred):
-    __slots__ = (
-        "_action",
-        "_now_ns",
-        "_pending",
-        "_protocol",
-        "_request_id",
-        "_stats",
-        "started_ns",
-    )
 
-    def __init__(
-        self,
-        protocol: WireProtocol,
-        action: Action | None,
-        stats: OperationStats,
-        request_id: str,
-        started_ns: int,
-        now_ns: Callable[[], int],
-    ) -> None:
-        """Without an action when it is not known what is asked for."""
-        # By name: `super` takes as long again as all of this.
-        Deferred.__init__(self)
-        self._protocol = protocol
-        self._action = action
-        self._stats = stats
-        self._request_id = request_id
-        self.started_ns = started_ns
-        self._now_ns = now_ns
-        self._pending: dict[Answer, None] | None = None
-
-    def wait_in(self, pending: "dict[Answer, None]") -> None:
-        """It is among these until it is answered or nobody wants it any more."""
-        pending[self] = None
-        self._pending = pending
-
-    def complete(self, response: Response) -> None:
-        if self._pending is not None:
-            self._pending.pop(self, None)
-        Deferred.complete(self, response)
-
-    def abandon(self) -> None:
-        if self._pending is not None:
-            self._pending.pop(self, None)
-        Deferred.abandon(self)
+class Answer(Deferred, eq=False):
+    protocol: WireProtocol
+    action: Action | None
+    """None when it is not known what is asked for."""
+    stats: OperationStats
+    request_id: bytes
+    started_ns: int
+    now_ns: Callable[[], int]
 
     def give_up(self, refusal: Refusal) -> None:
         """Answer though it may still be done: nobody hears of that."""
         on_abandoned = self.on_abandoned
         self.done(refusal)
-        self._is_abandoned = True
+        self.is_abandoned = True
         if on_abandoned is not None:
             on_abandoned()
 
@@ -74,13 +39,13 @@ class Answer(Deferred):
         if isinstance(result, Refusal):
             self.complete(self._failure(fault_of(result)))
             return
-        stats = self._stats
-        stats.done(self.started_ns, self._now_ns())
-        if getattr(result, "failed", None):
+        stats = self.stats
+        stats.done(self.started_ns, self.now_ns())
+        if type(result) in _OF_BATCHES and getattr(result, "failed", None):
             # A batch of which an entry failed is a success that tells of an error.
             stats.failed += 1
-        assert self._action is not None
-        self.complete(self._protocol.success(self._action, result, self._request_id))
+        assert self.action is not None
+        self.complete(self.protocol.success(self.action, result, self.request_id))
 
     async def after(
         self, handle: Waiting, context: Context, asked: Any, counted: Callable[[object], None]
@@ -99,6 +64,6 @@ class Answer(Deferred):
         self.done(result)
 
     def _failure(self, found: Fault) -> Response:
-        self._stats.done(self.started_ns, self._now_ns())
-        self._stats.failed += 1
-        return self._protocol.failure(found, self._request_id)
+        self.stats.done(self.started_ns, self.now_ns())
+        self.stats.failed += 1
+        return self.protocol.failure(found, self.request_id)

@@ -21,13 +21,14 @@ class Authentication:
     ) -> None:
         """`credentials`: secret keys by access key."""
         self._secret_of = dict(credentials).get
-        self._is_open = not credentials
+        self.is_open = not credentials
+        """Whether nobody has to sign."""
         self._region = region
         self._now_ms = now_ms
 
     def sender_of(self, request: Request) -> str:
         """The access key. AccessDenied, or one of its kinds, when nobody may ask this."""
-        if self._is_open:
+        if self.is_open:
             served = why_not_local(request.peer, request.headers)
             if served is not None:
                 raise AccessDenied(

@@ -18,15 +18,17 @@ from duolog.sqs_api.authentication import Authentication
 from duolog.sqs_api.context import Context
 from duolog.sqs_api.dispatch import CALLING_BACK, WAITING
 from duolog.sqs_api.overdue import Overdue
-from duolog.sqs_api.protocols import protocol_of
+from duolog.sqs_api.protocols import WireProtocol, protocol_of
 from duolog.sqs_api.queue_urls import QueueUrls
 from duolog.sqs_api.request_ids import RequestIds
+from duolog.sqs_api.routes import Route
 from duolog.sqs_api.usage import QueueUsage
-from duolog.wire.sqs.apis import ACTIONS
+from duolog.wire.sqs.apis import ACTIONS, Action
 from duolog.wire.sqs.messages import Shape
 
 PROTOCOL = "sqs"
-CONTEXTS_MAX = 256
+ROUTES_MAX = 1_024
+SENDING = ("SendMessage", "SendMessageBatch")
 NO_ACTION = "unknown"
 """Under which requests are counted that ask for no action of ours, or may not ask at all."""
 
@@ -57,29 +59,35 @@ class SqsDoor:
         self._request_ids = RequestIds(first_request_id)
         self._stats = {name: metrics.request(PROTOCOL, name) for name in (*ACTIONS, NO_ACTION)}
         self._overdue = Overdue(clock.monotonic_ns)
-        self._contexts: dict[tuple[bytes, str, bool], Context] = {}
+        self._routes: dict[tuple[object, ...], Route] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __call__(self, request: Request) -> Deferred:
         started_ns = self._now_ns()
-        protocol = protocol_of(request)
         request_id = self._request_ids.next()
-        try:
-            sender_id = self._authentication.sender_of(request)
-            action, content = protocol.open(request)
-        except Refusal as refusal:
-            stats = self._stats[NO_ACTION]
-            answer = Answer(protocol, None, stats, request_id, started_ns, self._now_ns)
-            answer.done(refusal)
-            return answer
-        name = action.name
-        answer = Answer(protocol, action, self._stats[name], request_id, started_ns, self._now_ns)
+        memo = request.memo
+        route: Route | None = None if memo is None else memo.known
+        content: Any = request.body
+        if route is None:
+            protocol = protocol_of(request)
+            try:
+                sender_id = self._authentication.sender_of(request)
+                action, content = protocol.open(request)
+            except Refusal as refusal:
+                stats = self._stats[NO_ACTION]
+                answer = Answer(protocol, None, stats, request_id, started_ns, self._now_ns)
+                answer.done(refusal)
+                return answer
+            route = self._route(request, protocol, action, sender_id)
+        protocol, action, stats, call_back, has_text, context, plain_context = route
+        answer = Answer(protocol, action, stats, request_id, started_ns, self._now_ns)
         asked: Shape | None = None
         try:
-            asked = protocol.decode(action, content, request.path)
-            context = self._context(request, sender_id, protocol.is_plain_ascii(content))
-            call_back = CALLING_BACK.get(name)
+            asked = protocol.decode(action, content)
+            if has_text and protocol.is_plain_ascii(content):
+                context = plain_context
             if call_back is None:
+                name = action.name
                 counted = partial(self._usage.count_other, name, asked)
                 self._begin(answer.after(WAITING[name], context, asked, counted))
                 self._overdue.watch(answer)
@@ -90,18 +98,32 @@ class SqsDoor:
                 self._overdue.watch(answer)
         except Refusal as refusal:
             if asked is not None:
-                self._usage.count_refused(name, asked)
+                self._usage.count_refused(action.name, asked)
             answer.done(refusal)
         return answer
 
-    def _context(self, request: Request, sender_id: str, is_plain_ascii: bool) -> Context:
+    def _route(
+        self, request: Request, protocol: WireProtocol, action: Action, sender_id: str
+    ) -> Route:
         """Most requests come by the same name, from the same sender."""
         host = request.headers.get(b"host", b"localhost")
-        context = self._contexts.get((host, sender_id, is_plain_ascii))
-        if context is None:
-            if len(self._contexts) >= CONTEXTS_MAX:
-                self._contexts.clear()
-            context = self._contexts[host, sender_id, is_plain_ascii] = Context(
+        key = (protocol, action.name, host, sender_id)
+        route = self._routes.get(key)
+        if route is None:
+            if len(self._routes) >= ROUTES_MAX:
+                self._routes.clear()
+            route = self._routes[key] = self._new_route(protocol, action, host, sender_id)
+        # A signature is to be checked each time.
+        is_enough = protocol.names_action_in_head and self._authentication.is_open
+        if request.memo is not None and is_enough:
+            request.memo.known = route
+        return route
+
+    def _new_route(
+        self, protocol: WireProtocol, action: Action, host: bytes, sender_id: str
+    ) -> Route:
+        context, plain_context = (
+            Context(
                 self._queues,
                 self._urls,
                 self._arns,
@@ -111,7 +133,17 @@ class SqsDoor:
                 is_plain_ascii,
                 self._usage,
             )
-        return context
+            for is_plain_ascii in (False, True)
+        )
+        return Route(
+            protocol,
+            action,
+            self._stats[action.name],
+            CALLING_BACK.get(action.name),
+            action.name in SENDING,
+            context,
+            plain_context,
+        )
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Go on with it although its client may go: half of a change would be left behind."""

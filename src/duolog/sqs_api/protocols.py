@@ -18,22 +18,28 @@ _JSON_TYPES = (b"application/x-amz-json", b"application/json")
 
 
 class WireProtocol(Protocol):
+    names_action_in_head: bool
+    """Whether requests whose heads are alike ask for the same action."""
+
     def open(self, request: Request) -> tuple[Action, Any]:
         """What is asked for, and the content that says how. A refusal when that is unclear."""
         ...
 
-    def decode(self, action: Action, content: Any, path: str) -> Shape: ...
+    def decode(self, action: Action, content: Any) -> Shape: ...
 
     def is_plain_ascii(self, content: Any) -> bool:
         """Whether all text of the content is ASCII, and certainly without control characters."""
         ...
 
-    def success(self, action: Action, result: Shape | None, request_id: str) -> Response: ...
+    def success(self, action: Action, result: Shape | None, request_id: bytes) -> Response: ...
 
-    def failure(self, fault: Fault, request_id: str) -> Response: ...
+    def failure(self, fault: Fault, request_id: bytes) -> Response: ...
 
 
 class JsonProtocol:
+    names_action_in_head = True
+    decode = staticmethod(json_protocol.decode)
+
     def open(self, request: Request) -> tuple[Action, bytes]:
         target = request.headers.get(b"x-amz-target", b"")
         action = TARGETS.get(target)
@@ -41,20 +47,17 @@ class JsonProtocol:
             raise _no_action(target.decode("latin-1").rpartition(".")[2])
         return action, request.body
 
-    def decode(self, action: Action, content: bytes, path: str) -> Shape:
-        return json_protocol.decode(action, content)
-
     def is_plain_ascii(self, content: bytes) -> bool:
         # JSON allows control characters only as escapes.
         return content.isascii() and content.find(b"\\") < 0
 
-    def success(self, action: Action, result: Shape | None, request_id: str) -> Response:
-        headers = _BEFORE_ID + request_id.encode() + _BEHIND_ID
+    def success(self, action: Action, result: Shape | None, request_id: bytes) -> Response:
+        headers = _BEFORE_ID + request_id + _BEHIND_ID
         return Response(200, headers, json_protocol.encode(result))
 
-    def failure(self, fault: Fault, request_id: str) -> Response:
+    def failure(self, fault: Fault, request_id: bytes) -> Response:
         headers = (
-            (_REQUEST_ID, request_id.encode()),
+            (_REQUEST_ID, request_id),
             _JSON_TYPE,
             (b"x-amzn-query-error", fault.query_error),
         )
@@ -62,6 +65,9 @@ class JsonProtocol:
 
 
 class QueryProtocol:
+    names_action_in_head = False
+    decode = staticmethod(query_protocol.decode)
+
     def open(self, request: Request) -> tuple[Action, query_protocol.Form]:
         form = query_protocol.parse_form(request.body)
         if request.query:
@@ -70,21 +76,20 @@ class QueryProtocol:
         action = ACTIONS.get(name)
         if action is None:
             raise _no_action(name)
+        if request.path != "/":
+            # Older clients send a request to the queue's own address, and name it no further.
+            form.setdefault("QueueUrl", request.path)
         return action, form
-
-    def decode(self, action: Action, content: query_protocol.Form, path: str) -> Shape:
-        # Older clients send a request to the queue's own address, and name it no further.
-        return query_protocol.decode(action, content, queue_url=None if path == "/" else path)
 
     def is_plain_ascii(self, content: query_protocol.Form) -> bool:
         return False
 
-    def success(self, action: Action, result: Shape | None, request_id: str) -> Response:
-        headers = ((_REQUEST_ID, request_id.encode()), _XML_TYPE)
+    def success(self, action: Action, result: Shape | None, request_id: bytes) -> Response:
+        headers = ((_REQUEST_ID, request_id), _XML_TYPE)
         return Response(200, headers, query_protocol.encode(action, result, request_id))
 
-    def failure(self, fault: Fault, request_id: str) -> Response:
-        headers = ((_REQUEST_ID, request_id.encode()), _XML_TYPE)
+    def failure(self, fault: Fault, request_id: bytes) -> Response:
+        headers = ((_REQUEST_ID, request_id), _XML_TYPE)
         return Response(fault.http_status, headers, query_protocol.encode_error(fault, request_id))
 
 

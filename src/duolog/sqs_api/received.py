@@ -46,34 +46,27 @@ class Wanted:
             return NOTHING
         return cls([*(system or ()), *(older_system or ())], given or ())
 
-    def messages(self, results: Sequence[Received], context: Context) -> list[Message]:
-        if self is NOTHING:
-            # As below, of what most receives ask for.
-            return [
-                Message(
-                    result.message_id,
-                    result.receipt_handle,
-                    md5_of_body((body := result.message.body).encode()),
-                    body,
-                )
-                for result in results
-            ]
-        return [self._message(result, context) for result in results]
+    def messages(self, results: Sequence[Received], context: Context) -> tuple[list[Message], int]:
+        """And how many bytes their bodies have together, as they were sent."""
+        messages: list[Message] = []
+        size = 0
+        for result in results:
+            body = result.message.body
+            sent = body.encode()
+            size += len(sent)
+            message = Message(result.message_id, result.receipt_handle, md5_of_body(sent), body)
+            if self is not NOTHING:
+                self._add_attributes(message, result, context)
+            messages.append(message)
+        return messages, size
 
-    def _message(self, received: Received, context: Context) -> Message:
-        message = received.message
-        attributes = None
-        if message.attributes and self._names:
-            attributes = self._chosen(message.attributes)
-        return Message(
-            received.message_id,
-            received.receipt_handle,
-            md5_of_body(message.body.encode()),
-            message.body,
-            self._system_attributes(received, context) if self._system else None,
-            md5_of_attributes(attributes) if attributes else None,
-            {name: _value(each) for name, each in attributes.items()} if attributes else None,
-        )
+    def _add_attributes(self, message: Message, received: Received, context: Context) -> None:
+        given = received.message.attributes
+        if self._system:
+            message.attributes = self._system_attributes(received, context)
+        if given and self._names and (chosen := self._chosen(given)):
+            message.md5_of_message_attributes = md5_of_attributes(chosen)
+            message.message_attributes = {name: _value(each) for name, each in chosen.items()}
 
     def _chosen(self, attributes: Mapping[str, MessageAttribute]) -> dict[str, MessageAttribute]:
         return {

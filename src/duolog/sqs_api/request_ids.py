@@ -11,9 +11,9 @@ _FIRST = 10 ** (_COUNTER_CHARS - 1)
 class RequestIds:
     def __init__(self, first: uuid.UUID) -> None:
         """`first` sets these ids apart from those of other nodes and of other starts."""
-        self._prefix = str(first)[:-_COUNTER_CHARS]
+        self._prefix = str(first)[:-_COUNTER_CHARS].encode()
         self._next = count(_FIRST).__next__
 
-    def next(self) -> str:
+    def next(self) -> bytes:
         """Shaped as a UUID. Counted, because a random one costs as much as a small request."""
-        return f"{self._prefix}{self._next()}"
+        return b"%b%d" % (self._prefix, self._next())

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from duolog.adapters.http_pattern import HeadPatterns
 from duolog.adapters.http_pool import HttpLimits
 from duolog.adapters.http_reader import Parsed, RequestReader
-from duolog.ports.http import Request, Response
+from duolog.ports.http import Memo, Request, Response
 
 LIMITS = HttpLimits(head_bytes_max=1000, headers_max=10, body_bytes_max=100)
 
@@ -36,9 +36,17 @@ def taught(*lessons: bytes) -> RequestReader:
     return reader
 
 
+def read(reader: RequestReader, data: bytes) -> tuple[list[Parsed], str]:
+    """Without what requests that are alike share, and with all their headers."""
+    parsed = reader.feed(data)
+    for item, _ in parsed:
+        if isinstance(item, Request):
+            item.fields, item.memo = item.headers, None
+    return parsed, reader.phase
+
+
 def untaught(data: bytes) -> tuple[list[Parsed], str]:
-    reader = RequestReader(LIMITS, "peer")
-    return reader.feed(data), reader.phase
+    return read(RequestReader(LIMITS, "peer"), data)
 
 
 @given(
@@ -53,7 +61,7 @@ def test_a_damaged_request_is_refused_or_read_as_by_the_parser(
     data[position] = value
     damaged = bytes(data[: len(data) - cut])
     reader = taught(request_of())
-    assert (reader.feed(damaged), reader.phase) == untaught(damaged)
+    assert read(reader, damaged) == untaught(damaged)
 
 
 @given(
@@ -68,7 +76,7 @@ def test_other_values_are_refused_or_read_as_by_the_parser(
 ) -> None:
     data = request_of(action=action, date=date, signature=signature, length=length, more=more)
     reader = taught(request_of(), request_of(action=b"DeleteMessage"))
-    assert (reader.feed(data), reader.phase) == untaught(data)
+    assert read(reader, data) == untaught(data)
 
 
 def test_what_changes_is_taken_from_the_request_itself() -> None:
@@ -80,6 +88,22 @@ def test_what_changes_is_taken_from_the_request_itself() -> None:
     assert request.body == b"behind"
     assert request.headers[b"x-amz-date"] == b"20271231T235959Z"
     assert request.headers[b"authorization"].endswith(b"Signature=" + b"e1" * 32)
+
+
+def test_requests_of_a_connection_share_a_memo_if_they_differ_in_passing_values_only() -> None:
+    def memo_of(reader: RequestReader, data: bytes) -> Memo | None:
+        ((request, _),) = reader.feed(data)
+        assert isinstance(request, Request)
+        return request.memo
+
+    lessons = (request_of(), request_of(action=b"DeleteMessage"))
+    reader, other_reader = taught(*lessons), taught(*lessons)
+    memo = memo_of(reader, request_of(b"[]", date=b"20271231T235959Z"))
+    assert memo is not None
+    assert memo_of(reader, request_of(action=b"DeleteMessage")) is not memo
+    assert memo_of(reader, request_of()) is memo
+    assert memo_of(reader, request_of(more=b"Origin: null\r\n")) is None
+    assert memo_of(other_reader, request_of()) is not memo
 
 
 def test_a_request_that_comes_in_pieces_is_not_taken_for_a_whole_one() -> None:

@@ -23,7 +23,7 @@ from tests.unit.sqs_api.workbench import (
 
 from duolog.model.errors import StorageFailed
 from duolog.model.queue_errors import QueueDoesNotExist
-from duolog.ports.http import Request, Response
+from duolog.ports.http import Memo, Request, Response
 from duolog.sqs_api.dispatch import CALLING_BACK, WAITING
 
 MODEL = botocore.session.get_session().get_service_model("sqs")
@@ -127,9 +127,34 @@ async def test_a_get_with_an_action_is_served() -> None:
 
 async def test_a_queue_can_be_named_by_the_address_alone() -> None:
     sqs = Workbench("query")
-    queue = sqs.queues.make("q")
+    queue, other = sqs.queues.make("q"), sqs.queues.make("other")
     body = b"Action=SendMessage&MessageBody=x"
     assert (await sqs.answer(query_request(body, path=f"/{ACCOUNT}/q"))).status == 200
+    assert queue.sent[0].body == "x"
+    named = body + b"&QueueUrl=other"
+    assert (await sqs.answer(query_request(named, path=f"/{ACCOUNT}/q"))).status == 200
+    assert other.sent[0].body == "x"
+    assert (await sqs.answer(query_request(body))).status == 400
+
+
+async def test_requests_that_are_alike_are_answered_alike() -> None:
+    sqs = Workbench()
+    queue = sqs.queues.make("q")
+    memo = Memo()
+    for body in ("plain", "with \u2713", "plain again"):
+        content = json.dumps({"QueueUrl": "q", "MessageBody": body}, ensure_ascii=False).encode()
+        request = replace(json_request("SendMessage", content), memo=memo)
+        assert (await sqs.answer(request)).status == 200
+    assert [each.body for each in queue.sent] == ["plain", "with \u2713", "plain again"]
+    assert memo.known is not None
+
+
+async def test_two_forms_that_are_alike_may_ask_for_different_things() -> None:
+    sqs = Workbench("query")
+    queue = sqs.queues.make("q")
+    memo = Memo()
+    for body in (b"Action=ListQueues", b"Action=SendMessage&QueueUrl=q&MessageBody=x"):
+        assert (await sqs.answer(replace(query_request(body), memo=memo))).status == 200
     assert queue.sent[0].body == "x"
 
 

@@ -47,10 +47,8 @@ class Consuming:
         """Answered with messages, or after `wait_ms` without any."""
         if visibility_ms is None:
             visibility_ms = self._queue.config.visibility_timeout_seconds * 1000
-        receive = Receive(
-            count, visibility_ms, attempt.encode() if attempt else b"", done, self._on_handed_out
-        )
-        receive.bytes_left = bytes_max
+        name = attempt.encode() if attempt else b""
+        receive = Receive(count, visibility_ms, name, done, self._on_handed_out, bytes_max)
         if not self._gathered:
             self._queue.turn.gather(self)
         self._gathered.append((receive, wait_ms))

@@ -19,49 +19,27 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     sequence_number: str | None
 
 
-class Receive:
+class Receive(msgspec.Struct, eq=False):
     """One request for messages: parked while there are none.
 
     It is itself what waits for the journal, as it has everything that is needed then.
     """
 
-    __slots__ = (
-        "_done",
-        "_on_settled",
-        "attempt",
-        "bytes_left",
-        "count",
-        "found",
-        "handed_out",
-        "is_abandoned",
-        "on_abandoned",
-        "timer",
-        "visibility_ms",
-    )
-
-    def __init__(
-        self,
-        count: int,
-        visibility_ms: int,
-        attempt: bytes,
-        done: Callable[[list[Received] | Refusal], None],
-        on_settled: Callable[["Receive", Refusal | None], None],
-    ) -> None:
-        """`on_settled` is told once what was handed out is written down, or that it is not."""
-        self.count = count
-        self.visibility_ms = visibility_ms
-        self.attempt = attempt
-        self._done = done
-        self._on_settled = on_settled
-        self.is_abandoned = False
-        self.on_abandoned: Callable[[Receive], None] | None = None
-        """Takes a parked request out of the queue's list."""
-        self.timer: asyncio.TimerHandle | None = None
-        """Answers with nothing when the wait is over."""
-        self.bytes_left: int | None = None
-        """How much more the answer may hold, where that is limited; a message it always may."""
-        self.handed_out: list[tuple[QueuePartition, Sequence[int]]] = []
-        self.found: list[Received] = []
+    count: int
+    visibility_ms: int
+    attempt: bytes
+    done: Callable[[list[Received] | Refusal], None]
+    on_settled: Callable[["Receive", Refusal | None], None]
+    """Told once what was handed out is written down, or that it is not."""
+    bytes_left: int | None = None
+    """How much more the answer may hold, where that is limited; a message it always may."""
+    is_abandoned: bool = False
+    on_abandoned: Callable[["Receive"], None] | None = None
+    """Takes a parked request out of the queue's list."""
+    timer: asyncio.TimerHandle | None = None
+    """Answers with nothing when the wait is over."""
+    handed_out: list[tuple[QueuePartition, Sequence[int]]] = []
+    found: list[Received] = []
 
     @property
     def is_usual(self) -> bool:
@@ -69,12 +47,12 @@ class Receive:
         return not (self.attempt or self.is_abandoned) and self.bytes_left is None
 
     def settle(self, failure: Refusal | None) -> None:
-        self._on_settled(self, failure)
+        self.on_settled(self, failure)
 
     def answer(self, result: list[Received] | Refusal) -> None:
         if self.timer is not None:
             self.unpark()
-        self._done(result)
+        self.done(result)
 
     def unpark(self) -> None:
         self.on_abandoned = None

@@ -4,7 +4,6 @@ from duolog.broker.queues.receiving import Received
 from duolog.model.errors import Refusal
 from duolog.sqs_api.context import Abandon, Context, Done
 from duolog.sqs_api.received import Wanted
-from duolog.sqs_api.usage import body_size
 from duolog.sqs_api.validation.bounds import check_receive_count, check_visibility, check_wait
 from duolog.sqs_api.validation.identifiers import check_attempt_id
 from duolog.sqs_api.validation.queue_kinds import not_for_this_queue
@@ -44,8 +43,9 @@ def handle(
             tally.fail()
             done(results)
         else:
-            tally.count(len(results), sum(body_size(each.message.body) for each in results))
-            done(ReceiveMessageResult(wanted.messages(results, context) or None))
+            messages, size = wanted.messages(results, context)
+            tally.count(len(messages), size)
+            done(ReceiveMessageResult(messages or None))
 
     return queue.receive(
         count=count,

@@ -15,18 +15,12 @@ _DECLARATION = b'<?xml version="1.0"?>'
 _NAMESPACE = f'xmlns="http://queue.amazonaws.com/doc/{API_VERSION}/"'.encode()
 
 
-def decode(action: Action, form: Form, *, queue_url: str | None = None) -> Shape:
-    """The request. Parameters that the action does not know are passed over, as AWS does.
-
-    `queue_url` is the address that the request was sent to: older clients name the queue by
-    it alone.
-    """
-    if queue_url is not None and "QueueUrl" not in form:
-        form = {**form, "QueueUrl": queue_url}
+def decode(action: Action, form: Form) -> Shape:
+    """The request. Parameters that the action does not know are passed over, as AWS does."""
     return read_structure(action.request, tree_of(form))
 
 
-def encode(action: Action, result: Shape | None, request_id: str) -> bytes:
+def encode(action: Action, result: Shape | None, request_id: bytes) -> bytes:
     """The body of a successful answer."""
     name = action.name.encode()
     parts = [_DECLARATION, b"<%bResponse %b>" % (name, _NAMESPACE)]
@@ -36,12 +30,12 @@ def encode(action: Action, result: Shape | None, request_id: str) -> bytes:
         parts.append(b"</%bResult>" % name)
     parts.append(
         b"<ResponseMetadata><RequestId>%b</RequestId></ResponseMetadata></%bResponse>"
-        % (escape(request_id), name)
+        % (request_id, name)
     )
     return b"".join(parts)
 
 
-def encode_error(fault: Fault, request_id: str) -> bytes:
+def encode_error(fault: Fault, request_id: bytes) -> bytes:
     """The body of an error."""
     return (
         b"%b<ErrorResponse %b><Error><Type>%b</Type><Code>%b</Code><Message>%b</Message>"
@@ -52,5 +46,5 @@ def encode_error(fault: Fault, request_id: str) -> bytes:
         escape(fault.type),
         escape(fault.query_code),
         escape(fault.message),
-        escape(request_id),
+        request_id,
     )

@@ -32,7 +32,7 @@ def test_a_client_reads_an_error_in_json(name: str) -> None:
 @every_fault
 def test_a_client_reads_an_error_in_query(name: str) -> None:
     told = fault(name, MESSAGE)
-    body = query_protocol.encode_error(told, "an-id")
+    body = query_protocol.encode_error(told, b"an-id")
     response = {"status_code": told.http_status, "headers": {}, "body": body}
     output = QUERY_MODEL.operation_model("SendMessage").output_shape
     answer = create_parser("query").parse(response, output)

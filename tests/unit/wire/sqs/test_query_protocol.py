@@ -19,15 +19,14 @@ from duolog.wire.sqs.messages import (
     ReceiveMessageResult,
     SendMessageBatchRequest,
     SendMessageBatchRequestEntry,
-    SendMessageRequest,
     Shape,
 )
 from duolog.wire.sqs.query_form import PARAMETERS_MAX, parse_form
 
 
-def decoded(form: str, queue_url: str | None = None) -> Shape:
+def decoded(form: str) -> Shape:
     parsed = parse_form(form.encode())
-    return query_protocol.decode(ACTIONS[parsed["Action"]], parsed, queue_url=queue_url)
+    return query_protocol.decode(ACTIONS[parsed["Action"]], parsed)
 
 
 def test_lists_and_maps_are_numbered() -> None:
@@ -65,14 +64,6 @@ def test_a_batch_nests_lists_in_lists() -> None:
             )
         ],
     )
-
-
-def test_the_address_of_the_request_names_the_queue_where_nothing_else_does() -> None:
-    sent = "Action=SendMessage&MessageBody=b"
-    assert decoded(sent, "http://path") == SendMessageRequest("http://path", "b")
-    assert decoded(f"{sent}&QueueUrl=u", "http://path") == SendMessageRequest("u", "b")
-    with pytest.raises(MissingParameter, match=r"must contain the parameter QueueUrl\."):
-        decoded(sent)
 
 
 def test_a_batch_without_entries_is_empty() -> None:
@@ -159,7 +150,7 @@ def test_names_that_nest_without_end_are_passed_over() -> None:
 
 def test_an_answer_is_laid_out_as_documented() -> None:
     result = GetQueueAttributesResult({"VisibilityTimeout": "30", "DelaySeconds": "0"})
-    assert query_protocol.encode(ACTIONS["GetQueueAttributes"], result, "1ea71be5").decode() == (
+    assert query_protocol.encode(ACTIONS["GetQueueAttributes"], result, b"1ea71be5").decode() == (
         '<?xml version="1.0"?><GetQueueAttributesResponse '
         'xmlns="http://queue.amazonaws.com/doc/2012-11-05/"><GetQueueAttributesResult>'
         "<Attribute><Name>VisibilityTimeout</Name><Value>30</Value></Attribute>"
@@ -172,7 +163,7 @@ def test_an_answer_is_laid_out_as_documented() -> None:
 @given(st.text(st.characters(exclude_categories=[])))
 def test_whatever_a_body_holds_the_document_stays_readable(body: str) -> None:
     answer = query_protocol.encode(
-        ACTIONS["ReceiveMessage"], ReceiveMessageResult([Message(body=body)]), "an-id"
+        ACTIONS["ReceiveMessage"], ReceiveMessageResult([Message(body=body)]), b"an-id"
     )
     found = ElementTree.fromstring(answer).find(".//{*}Body")
     assert found is not None

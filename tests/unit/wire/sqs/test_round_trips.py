@@ -95,7 +95,7 @@ def test_an_answer_in_json_is_read(name: str, data: st.DataObject) -> None:
 @few
 def test_an_answer_in_query_is_read(name: str, data: st.DataObject) -> None:
     values = drawn(data, QUERY_MODEL, name, output=True)
-    body = query_protocol.encode(ACTIONS[name], result_of(ACTIONS[name], values), "an-id")
+    body = query_protocol.encode(ACTIONS[name], result_of(ACTIONS[name], values), b"an-id")
     answer = parsed("query", QUERY_MODEL, name, 200, body)
     assert answer.pop("ResponseMetadata")["RequestId"] == "an-id"
     assert without_empty(answer) == without_empty(values)
@@ -105,7 +105,7 @@ def test_an_answer_in_query_is_read(name: str, data: st.DataObject) -> None:
 def test_success_with_nothing_to_say_is_read(name: str) -> None:
     in_json = parsed("json", JSON_MODEL, name, 200, json_protocol.encode(None))
     in_query = parsed(
-        "query", QUERY_MODEL, name, 200, query_protocol.encode(ACTIONS[name], None, "an-id")
+        "query", QUERY_MODEL, name, 200, query_protocol.encode(ACTIONS[name], None, b"an-id")
     )
     del in_json["ResponseMetadata"]
     assert in_query.pop("ResponseMetadata")["RequestId"] == "an-id"
