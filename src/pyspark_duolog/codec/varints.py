@@ -29,6 +29,29 @@ def read_varints(data: Bytes, at: Integers, bits: int = 32) -> tuple[Integers, I
 
 
 def _read_varints(data: Bytes, at: Integers, bits: int) -> tuple[Integers, Integers]:
+    alike = _read_alike(data, at)
+    return _read_any(data, at, bits) if alike is None else alike
+
+
+def _read_alike(data: Bytes, at: Integers) -> tuple[Integers, Integers] | None:
+    """Where all numbers take one byte, or all take two, as most of a field do; None where not."""
+    first = data[at]
+    ends = at + 1
+    goes_on = first >= _CONTINUES
+    zigzag = first.astype(np.int64)
+    if goes_on.all():
+        second = data[ends]
+        if np.any(second >= _CONTINUES):
+            return None
+        ends += 1
+        # Less one, which is the first byte's bit that says so.
+        zigzag += (second.astype(np.int64) - 1) << _BITS_PER_BYTE
+    elif goes_on.any():
+        return None
+    return (zigzag >> 1) ^ -(zigzag & 1), ends
+
+
+def _read_any(data: Bytes, at: Integers, bits: int) -> tuple[Integers, Integers]:
     byte = data[at]
     zigzag = (byte & _LOW_BITS).astype(np.uint64)
     ends = at + 1

@@ -34,6 +34,10 @@ class Chunk(NamedTuple):
     """From where on they are wanted; what comes before is already read."""
 
     @property
+    def base_offset(self) -> int:
+        return int(self.found.headers["base_offset"][0])
+
+    @property
     def last_epoch(self) -> int:
         return int(self.found.headers["leader_epoch"][-1])
 
@@ -74,9 +78,15 @@ def _chunks(directory: Path, base: int, first_offset: int, buffer: bytearray) ->
         return
     try:
         start = _indexed_position(stem.with_suffix(".index"), first_offset - base)
-        if start and not _is_at_or_before(file, start, first_offset, buffer):
-            start = 0
-        yield from _read(file, start, first_offset, buffer)
+        chunks = _read(file, start, first_offset, buffer)
+        first = next(chunks, None)
+        if start and (first is None or first.base_offset > first_offset):
+            # The index cannot be believed.
+            chunks = _read(file, 0, first_offset, buffer)
+            first = next(chunks, None)
+        if first is not None:
+            yield first
+            yield from chunks
     finally:
         os.close(file)
 
@@ -110,10 +120,3 @@ def _indexed_position(index: Path, relative_offset: int) -> int:
     entries = np.frombuffer(data, _INDEX_ENTRY, len(data) // _INDEX_ENTRY.itemsize)
     after = int(np.searchsorted(entries["relative_offset"], relative_offset, side="right"))
     return int(entries["position"][after - 1]) if after else 0
-
-
-def _is_at_or_before(file: int, position: int, offset: int, buffer: bytearray) -> bool:
-    """Whether a batch really begins there, and none that is wanted lies before it."""
-    for chunk in _read(file, position, 0, buffer):
-        return int(chunk.found.headers["base_offset"][0]) <= offset
-    return False
