@@ -238,7 +238,12 @@ class HttpConnection(asyncio.Protocol):
             self._loop.call_soon(self._go_on)
             return
         self._transport.write(answer)
-        if self._finished or self._is_held_up or self._reader.phase != "idle":
+        if (
+            self._finished
+            or self._reading_paused
+            or self._writing_paused
+            or self._reader.phase != "idle"
+        ):
             self._settle()
         else:
             self.deadline = pool.idle_deadline

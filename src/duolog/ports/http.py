@@ -79,10 +79,6 @@ class Deferred(msgspec.Struct, eq=False, kw_only=True):
     taker: Callable[[Response], None] | None = None
     is_abandoned: bool = False
 
-    def wait_in(self, pending: dict[Any, None]) -> None:
-        pending[self] = None
-        self.pending = pending
-
     def complete(self, response: Response) -> None:
         """At most once; nobody hears it after the client has gone."""
         if self.pending is not None:

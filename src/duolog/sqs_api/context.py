@@ -37,7 +37,7 @@ class Context:
 
     def queue(self, url: str) -> Queue | RoutedQueue:
         """QueueDoesNotExist when there is none."""
-        return self.queues.get(self.urls.name_in(url))
+        return self.queues.get(self.urls.known.get(url) or self.urls.name_in(url))
 
     def queue_name(self, url: str) -> str:
         """The name of a queue that exists."""

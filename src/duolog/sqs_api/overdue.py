@@ -23,7 +23,8 @@ class Overdue:
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, answer: Answer) -> None:
-        answer.wait_in(self._pending)
+        self._pending[answer] = None
+        answer.pending = self._pending
         if self._timer is None:
             self._set()
 

@@ -21,21 +21,22 @@ class QueueUrls:
     def __init__(self, account_id: str) -> None:
         self._account_id = account_id
         self._match = re.compile(_ANY_URL.format(account=re.escape(account_id)), re.I | re.A).match
-        self._names: dict[str, str] = {}
+        self.known: dict[str, str] = {}
+        """Names by URL, of those that were asked for lately."""
 
     def of(self, host: str, name: str) -> str:
         return f"http://{host}/{self._account_id}/{name}"
 
     def name_in(self, url: str) -> str:
         """The queue's name. QueueDoesNotExist when no queue of ours has such a URL."""
-        name = self._names.get(url)
+        name = self.known.get(url)
         return self._parse(url) if name is None else name
 
     def _parse(self, url: str) -> str:
         match = self._match(url) if len(url) <= URL_CHARS_MAX else None
         if match is None:
             raise QueueDoesNotExist("The specified queue does not exist.")
-        if len(self._names) >= URLS_REMEMBERED_MAX:
-            self._names.clear()
-        name = self._names[url] = match[1]
+        if len(self.known) >= URLS_REMEMBERED_MAX:
+            self.known.clear()
+        name = self.known[url] = match[1]
         return name

@@ -61,4 +61,4 @@ def test_what_is_shaped_otherwise_is_no_queue(urls: QueueUrls, url: str) -> None
 def test_what_is_remembered_is_bounded(urls: QueueUrls) -> None:
     for number in range(URLS_REMEMBERED_MAX + 10):
         assert urls.name_in(f"/{ACCOUNT}/q{number}") == f"q{number}"
-    assert len(urls._names) <= URLS_REMEMBERED_MAX
+    assert len(urls.known) <= URLS_REMEMBERED_MAX

@@ -78,4 +78,4 @@ class ReceivesTogether:
 
     def settle(self, failure: Refusal | None) -> None:
         for receive in self._receives:
-            receive.settle(failure)
+            receive.on_settled(receive, failure)
