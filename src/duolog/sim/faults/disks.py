@@ -48,8 +48,8 @@ def _failing_write(scene: Scene, number: int) -> Undo:
 
 
 def _flipped_bit(scene: Scene, number: int) -> Undo:
-    """In a sealed segment of the victim, where scrubbing will find it."""
-    device = _device(scene, scene.victim)
+    """In a sealed segment, where scrubbing will find it."""
+    device = _device(scene, number)
     logs = [(path, inode) for path, inode in device.names.files() if path.endswith(".log")]
     sealed = [
         (path, inode)
@@ -69,8 +69,8 @@ def _directory(path: str) -> str:
 
 
 def _wiped_disk(scene: Scene, number: int) -> Undo:
-    scene.cluster.wipe(scene.victim)
-    return lambda: scene.cluster.start(scene.victim)
+    scene.cluster.wipe(number)
+    return lambda: scene.cluster.start(number)
 
 
 KINDS: dict[str, Fault] = {
@@ -81,3 +81,6 @@ KINDS: dict[str, Fault] = {
     "flipped-bit": _flipped_bit,
     "wiped-disk": _wiped_disk,
 }
+
+DESTROYING = frozenset(("flipped-bit", "wiped-disk"))
+"""What was durable. They befall the victim only."""

@@ -54,6 +54,8 @@ class Faults:
     def _begin(self) -> None:
         kind = self._random.choice(self._kinds)
         number = self._random.choice(self._cluster.numbers)
+        if kind in disks.DESTROYING:
+            number = self.scene.victim
         duration = self._random.uniform(*DURATION_SECONDS)
         self.count += 1
         self._note(f"{kind}, node {number}, for {duration:.3f} s")
