@@ -98,7 +98,7 @@ def fuzz_query(choices: atheris.FuzzedDataProvider) -> None:
         fields.append(name.encode() + b"=" + choices.ConsumeBytes(8))
     with suppress(QueueRefusal):
         form = query_protocol.parse_form(b"&".join(fields))
-        request = query_protocol.decode(action, form, queue_url="http://localhost/q")
+        request = query_protocol.decode(action, form)
         # Both protocols decode into the same structs, so JSON holds whatever a form held.
         assert json_protocol.decode(action, json_protocol.encode(request)) == request
 
@@ -112,7 +112,7 @@ def fuzz_body(choices: atheris.FuzzedDataProvider) -> None:
     assert json_protocol.decode(ACTIONS["SendMessage"], json_protocol.encode(request)) == request
     forbidden_character(body.encode())
     result = ReceiveMessageResult([Message(body=body)])
-    query_protocol.encode(ACTIONS["ReceiveMessage"], result, "an-id").decode()
+    query_protocol.encode(ACTIONS["ReceiveMessage"], result, b"an-id").decode()
 
 
 def fuzz_signature(choices: atheris.FuzzedDataProvider) -> None:

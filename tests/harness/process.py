@@ -1,5 +1,6 @@
 """What the kernel says about a process."""
 
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -10,5 +11,11 @@ def resident_bytes(pid: int) -> int:
     raise AssertionError(f"process {pid} has no VmRSS")
 
 
-def descriptor_count(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+def descriptor_count(pid: int, *, beside: Path | None = None) -> int:
+    """`beside`: without those of files below this directory."""
+    opened = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        # It may be closed by now.
+        with suppress(FileNotFoundError):
+            opened.append(descriptor.readlink())
+    return sum(beside is None or not each.is_relative_to(beside) for each in opened)

@@ -64,14 +64,18 @@ class Worker(Thread, ABC):
         """Something small. OSError when the node has gone away meanwhile."""
 
     def call(self, action: str, **parameters: Any) -> dict[str, Any]:
-        if self._wire is None:
-            self._wire = self._connect()
+        wire = self.connect()
         try:
-            return self._wire.call(action, QueueUrl=self.url, **parameters)
+            return wire.call(action, QueueUrl=self.url, **parameters)
         except Refused as refusal:
             if refusal.status == UNAVAILABLE_STATUS:
                 raise Unavailable(str(refusal)) from None
             raise
+
+    def connect(self) -> SqsLine:
+        if self._wire is None:
+            self._wire = self._connect()
+        return self._wire
 
     def _reconnect(self) -> None:
         """Later, and perhaps to another node."""
@@ -244,10 +248,11 @@ class Consumer(Worker):
         was_tried = False
         while True:
             try:
-                return self.hide(delivery, 0) or was_tried
+                self.connect()
+                was_tried_before, was_tried = was_tried, True
+                return self.hide(delivery, 0) or was_tried_before
             except OSError:
                 assert time.monotonic() < deadline, f"{delivery} cannot be released"
-                was_tried = True
                 self._reconnect()
 
     def drain(self, seconds_max: float) -> None:

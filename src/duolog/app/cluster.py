@@ -104,6 +104,7 @@ class Clustered:
             session_timeout_ms=settings.integer("broker.session.timeout.ms"),
         )
         self.membership.on_epoch.append(self._broker.registered)
+        self.membership.on_epoch.append(lambda epoch: self._look_whether_taken_in())
         self.membership.on_extended.append(self._extended)
         self._broker.liveness.look = self.membership.check
         self.membership.on_suspend.append(self._suspend)

@@ -117,8 +117,9 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
                 settings, identity, addresses, node, stopped_cleanly=stopped_cleanly
             )
             membership = await _join(cluster, registration, stopped)
-            cleanup.callback(follow_membership(health, membership))
-            admin_api.attach_cluster(_cluster_pages(node, cluster))
+            if not stopped.done():
+                cleanup.callback(follow_membership(health, membership))
+                admin_api.attach_cluster(_cluster_pages(node, cluster))
         _see_to_duties(node, stopped, cleanup)
 
         if not stopped.done():

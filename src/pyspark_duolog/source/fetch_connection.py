@@ -122,11 +122,26 @@ class FetchConnection:
         received = 0
         while received < size:
             self._wake_at(min(size - received, _WAKE_BYTES))
-            count = self._socket.recv_into(view[received:])
+            try:
+                count = self._socket.recv_into(view[received:])
+            except TimeoutError:
+                count = self._what_is_there(view[received:])
             if not count:
                 raise Unreachable(self._endpoint, "closed the connection")
             received += count
         return view
+
+    def _what_is_there(self, view: memoryview) -> int:
+        """Of a slow connection, less than it is to be woken for. TimeoutError if that is nothing:
+        then it is not slow, but silent."""
+        self._wake_at(1)
+        self._socket.setblocking(False)
+        try:
+            return self._socket.recv_into(view)
+        except BlockingIOError:
+            raise TimeoutError("timed out") from None
+        finally:
+            self._socket.settimeout(ANSWER_SECONDS_MAX)
 
     def _wake_at(self, count: int) -> None:
         """Sleep until so many bytes are there, or the connection has ended."""

@@ -45,6 +45,8 @@ class Membership:
         self._attempt: asyncio.Task[None] | None = None
         self.lease: LeaseId | None = None
         """What this node's other entries are bound to; None until it is registered."""
+        self._granted: LeaseId | None = None
+        """The newest lease, under which this node may be registered already."""
         self.epoch = 0
         """This node's broker epoch; 0 until it is registered."""
         self._first_epoch = 0
@@ -85,16 +87,17 @@ class Membership:
             self._attempt.cancel()
         self._state.lost()
         self.check()
-        if self.lease is not None:
+        self.lease = None
+        if self._granted is not None:
             # Without an answer the lease ends by itself, a little later.
             with contextlib.suppress(StoreUnavailable):
-                await self._store.revoke_lease(self.lease)
-            self.lease = None
+                await self._store.revoke_lease(self._granted)
+            self._granted = None
 
     async def register(self) -> None:
         await self._vouch()
         registered = await register(
-            self._store, self._clock, self._registration, self._state.ttl_ms
+            self._store, self._clock, self._registration, self._state.ttl_ms, self._note_granted
         )
         self.lease = registered.lease
         self.epoch = registered.epoch
@@ -105,6 +108,9 @@ class Membership:
         for told in self.on_epoch:
             told(self.epoch)
         self.check()
+
+    def _note_granted(self, lease: LeaseId) -> None:
+        self._granted = lease
 
     async def _vouch(self) -> None:
         """A process that goes on has lost nothing since it started, whatever became of the run

@@ -5,6 +5,7 @@ the node begins to be alive, and never touched otherwise.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import NamedTuple
 
 from duolog.broker.membership.entries import broker_key, decode_registration, encode
@@ -44,13 +45,21 @@ class Registered(NamedTuple):
 
 
 async def register(
-    store: MetaStore, clock: Clock, registration: Registration, ttl_ms: int
+    store: MetaStore,
+    clock: Clock,
+    registration: Registration,
+    ttl_ms: int,
+    on_granted: Callable[[LeaseId], None],
 ) -> Registered:
-    """Wait until the store has this registration. Raises NodeIdTaken."""
+    """Wait until the store has this registration. Raises NodeIdTaken.
+
+    `on_granted` is told of a lease before anything is bound to it: who gives up meanwhile can
+    revoke it, whatever has become of the registration.
+    """
     give_up_ms: int | None = None
     while True:
         try:
-            attempt = await _attempt(store, clock, registration, ttl_ms)
+            attempt = await _attempt(store, clock, registration, ttl_ms, on_granted)
         except (StoreUnavailable, LeaseExpired) as error:
             log.warning("the metadata store does not answer", error=str(error))
             await asyncio.sleep(_RETRY_S)
@@ -69,7 +78,11 @@ async def register(
 
 
 async def _attempt(
-    store: MetaStore, clock: Clock, registration: Registration, ttl_ms: int
+    store: MetaStore,
+    clock: Clock,
+    registration: Registration,
+    ttl_ms: int,
+    on_granted: Callable[[LeaseId], None],
 ) -> Registered | Registration:
     """Registered, or who has the id now."""
     key = broker_key(registration.node)
@@ -79,6 +92,7 @@ async def _attempt(
         return holder
     sent_ms = clock.monotonic_ms()
     lease = await store.grant_lease(ttl_ms)
+    on_granted(lease)
     # A present entry is one of this very process, under a lease that it has lost sight of:
     # after an unknown outcome, say. The new one takes its place and gives a new epoch.
     expected = 0 if present is None else present.mod_revision

@@ -205,6 +205,25 @@ async def test_a_node_that_leaves_is_gone_at_once(store, clock) -> None:
     assert told.told[-1] == "suspend"
 
 
+async def test_a_node_that_leaves_while_it_registers_is_gone_at_once(
+    store, clock, monkeypatch
+) -> None:
+    transact = store.transact
+
+    async def answered_late(*arguments):
+        await transact(*arguments)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(store, "transact", answered_late)
+    membership = member(store, clock)
+    registering = asyncio.create_task(membership.register())
+    while await store.get(broker_key(1)) is None:
+        await asyncio.sleep(0)
+    registering.cancel()
+    await membership.leave()
+    assert await store.get(broker_key(1)) is None
+
+
 async def test_a_node_keeps_itself_alive(store) -> None:
     from duolog.adapters.clock import SystemClock
 

@@ -1,4 +1,9 @@
+import socket
+from collections.abc import Iterator
+from struct import Struct
 from struct import error as StructError
+from threading import Thread
+from time import sleep
 from typing import Any
 from uuid import UUID
 
@@ -6,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duolog.client.errors import Refused
+from duolog.client.errors import Refused, Unreachable
 from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.errors import MalformedMessage
 from duolog.wire.kafka.messages import encode_response
-from pyspark_duolog.source.fetch_connection import FETCH_VERSION, parse_answer
+from pyspark_duolog.source import fetch_connection
+from pyspark_duolog.source.fetch_connection import FETCH_VERSION, FetchConnection, parse_answer
 
 INT64 = st.integers(-1, (1 << 63) - 1)
 
@@ -66,3 +72,67 @@ def test_an_answer_that_is_cut_off_or_about_others_is_refused() -> None:
     for size in range(0, len(body), 7):
         with pytest.raises((MalformedMessage, IndexError, StructError)):
             parse_answer(body[:size], 0)
+
+
+SILENCE_SECONDS_MAX = 0.5
+
+
+@pytest.fixture
+def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    monkeypatch.setattr(fetch_connection, "ANSWER_SECONDS_MAX", SILENCE_SECONDS_MAX)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener
+
+
+def answer_in_pieces(
+    listener: socket.socket, frame: bytes, pieces: int, pause: float, *, is_whole: bool = True
+) -> Thread:
+    def run() -> None:
+        with listener.accept()[0] as peer:
+            peer.recv(1 << 16)
+            data = Struct(">i").pack(len(frame)) + frame
+            size = len(data) // pieces + 1
+            for at in range(0, len(data) if is_whole else size, size):
+                peer.sendall(data[at : at + size])
+                sleep(pause)
+
+    thread = Thread(target=run)
+    thread.start()
+    return thread
+
+
+def fetched(listener: socket.socket) -> bytes:
+    connection = FetchConnection(listener.getsockname(), client_id="test")
+    try:
+        connection.send(UUID(int=5), 3, 0, 1 << 20)
+        return bytes(connection.receive().batches)
+    finally:
+        connection.close()
+
+
+def framed(records: bytes) -> bytes:
+    """A response to the first request of a connection."""
+    return Struct(">i").pack(1) + b"\0" + bytes(response(records=records))
+
+
+def test_a_broker_that_is_slow_but_speaks_is_listened_to(listener: socket.socket) -> None:
+    records = bytes(100_000)
+    pieces = 12
+    answering = answer_in_pieces(listener, framed(records), pieces, SILENCE_SECONDS_MAX / 5)
+    assert fetched(listener) == records
+    answering.join()
+
+
+def test_a_broker_that_says_nothing_more_is_given_up(listener: socket.socket) -> None:
+    pause = 4 * SILENCE_SECONDS_MAX
+    answering = answer_in_pieces(listener, framed(bytes(100_000)), 2, pause, is_whole=False)
+    with pytest.raises(Unreachable, match="timed out"):
+        fetched(listener)
+    answering.join()
+
+
+def test_a_broker_that_goes_in_the_middle_of_an_answer_is_noticed(listener: socket.socket) -> None:
+    answering = answer_in_pieces(listener, framed(bytes(100_000)), 2, 0, is_whole=False)
+    with pytest.raises(Unreachable, match="closed the connection"):
+        fetched(listener)
+    answering.join()
