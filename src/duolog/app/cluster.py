@@ -201,10 +201,13 @@ class Clustered:
             self.peers.forget(node)
         else:
             self.peers.expect(node)
+        self._look_whether_taken_in()
 
     def _look_whether_taken_in(self) -> None:
         record = self.view.records.get(self._node_id)
         epoch = 0 if self.membership is None else self.membership.epoch
-        is_taken_in = record is not None and epoch and record.epoch == epoch
+        # The two come by different watches, in any order.
+        is_seen = self._node_id in self.view.live
+        is_taken_in = is_seen and record is not None and epoch and record.epoch == epoch
         if is_taken_in and not self._taken_in.done():
             self._taken_in.set_result(None)
