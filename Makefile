@@ -13,8 +13,11 @@ STAMPS := $(VENV)/stamps
 
 # Programs that some tests run beside the Python packages of the `dev` extra.
 TEST_DEBIAN_PACKAGES := e2fsprogs etcd-server iproute2 kcat nftables openjdk-17-jre-headless strace
+# One module is also there in C, and built where that is possible.
+C_DEBIAN_PACKAGES := gcc libc6-dev python3-dev
+C_SOURCES := $(wildcard src/duolog/*/*/*.c)
 # The load generators are C, and one of them drives librdkafka.
-BENCH_DEBIAN_PACKAGES := gcc libc6-dev librdkafka-dev
+BENCH_DEBIAN_PACKAGES := librdkafka-dev
 
 FAST_TESTS := tests/unit tests/style tests/conformance
 
@@ -65,6 +68,7 @@ constraints:  ## pin the newest versions of all dependencies in constraints.txt
 
 clean:  ## remove what was made, except stored data
 	rm -rf $(VENV) build dist src/*.egg-info bench/build
+	find src -name '*.so' -delete
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -76,21 +80,24 @@ $(STAMPS)/venv:
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/run: pyproject.toml constraints.txt | $(STAMPS)/venv
+$(STAMPS)/run: pyproject.toml constraints.txt $(C_SOURCES) | $(STAMPS)/venv
 	$(BIN)/pip install --quiet -e . -c constraints.txt
 	@touch $@
 
-$(STAMPS)/spark: pyproject.toml constraints.txt | $(STAMPS)/venv
+$(STAMPS)/spark: pyproject.toml constraints.txt $(C_SOURCES) | $(STAMPS)/venv
 	$(BIN)/pip install --quiet -e '.[spark]' -c constraints.txt
 	@touch $@ $(STAMPS)/run
 
-$(STAMPS)/dev: pyproject.toml constraints.txt | $(STAMPS)/venv
+$(STAMPS)/dev: pyproject.toml constraints.txt $(C_SOURCES) | $(STAMPS)/venv $(STAMPS)/c-programs
 	$(BIN)/pip install --quiet -e '.[dev]' -c constraints.txt
 	@touch $@ $(STAMPS)/run $(STAMPS)/spark
 
-$(STAMPS)/bench: pyproject.toml constraints.txt | $(STAMPS)/venv
+$(STAMPS)/bench: pyproject.toml constraints.txt $(C_SOURCES) | $(STAMPS)/venv $(STAMPS)/c-programs
 	$(BIN)/pip install --quiet -e '.[bench]' -c constraints.txt
 	@touch $@ $(STAMPS)/run
+
+$(STAMPS)/c-programs: | $(STAMPS)/venv
+	@.ci/debian $(C_DEBIAN_PACKAGES) && touch $@ || echo "Nothing is compiled, and some of it is slower." >&2
 
 $(STAMPS)/test-programs: | $(STAMPS)/venv
 	@.ci/debian $(TEST_DEBIAN_PACKAGES) && touch $@ || echo "Tests that need them are skipped." >&2

@@ -27,6 +27,7 @@ from duolog.model.queue_errors import (
     ReceiptHandleIsInvalid,
     ResourceNotFound,
 )
+from duolog.wire.sqs.digests import md5_of_body
 
 NOW_MS = 1_700_000_000_123
 
@@ -124,7 +125,8 @@ class FakeQueue:
                 )
             )
             stored = self.stored[max(self.stored)]
-            results.append(Sent(stored.id, self._sequence_number(stored)))
+            digest = md5_of_body(each.body.encode())
+            results.append(Sent(stored.id, digest, self._sequence_number(stored)))
         self._answer(done, results)
 
     def _sequence_number(self, stored: Stored) -> str | None:
@@ -146,6 +148,7 @@ class FakeQueue:
                     stored.id,
                     stored.handle,
                     stored.message,
+                    md5_of_body(stored.message.body.encode()),
                     stored.receive_count,
                     NOW_MS + 5,
                     self._sequence_number(stored),

@@ -104,9 +104,14 @@ class Partition(LeadingReplica):
         self.bytes_in += len(batch)
         return base_offset, base_offset + header[_LAST_OFFSET_DELTA] + 1
 
-    def append_alone(self, batch: memoryview, now_ms: int) -> tuple[int, int]:
-        """As `stage` and `write_staged`, for the only batch of a read event."""
-        header = self._admit(batch, now_ms)
+    def append_alone(
+        self, batch: memoryview, now_ms: int, *, is_own: bool = False
+    ) -> tuple[int, int]:
+        """As `stage` and `write_staged`, for the only batch of a read event.
+
+        `is_own`: it was built here a moment ago, and is what it says.
+        """
+        header = self._admit(batch, now_ms, is_own=is_own)
         is_numbered = header[_PRODUCER_ID] >= 0
         if is_numbered:
             known = self._producers.find_duplicate(header)
@@ -129,11 +134,14 @@ class Partition(LeadingReplica):
             self.high_watermark = end_offset
         return base_offset, end_offset
 
-    def _admit(self, batch: memoryview, now_ms: int) -> BatchHeader:
+    def _admit(self, batch: memoryview, now_ms: int, *, is_own: bool = False) -> BatchHeader:
         """The header of a batch that may be appended, unless its producer sent it before."""
         if self._failure is not None:
             self._check_failure(now_ms)
-        header = check_batch(batch, self._bytes_max)
+        if is_own and len(batch) <= self._bytes_max:
+            header = read_header(batch)
+        else:
+            header = check_batch(batch, self._bytes_max)
         if self._examines:
             header = self._examine(batch, header, now_ms)
         elif header[_MAX_TIMESTAMP] > now_ms + self._ahead_ms_max:

@@ -6,7 +6,8 @@ from duolog.broker.queues.receiving import Received
 from duolog.core.queues.message import BINARY, MessageAttribute
 from duolog.model.queue_errors import InvalidAttributeName
 from duolog.sqs_api.context import Context
-from duolog.wire.sqs.digests import md5_of_attributes, md5_of_body
+from duolog.sqs_api.usage import bodies_size
+from duolog.wire.sqs.digests import md5_of_attributes
 from duolog.wire.sqs.enumerations import MESSAGE_SYSTEM_ATTRIBUTES
 from duolog.wire.sqs.messages import Message, MessageAttributeValue
 
@@ -48,17 +49,14 @@ class Wanted:
 
     def messages(self, results: Sequence[Received], context: Context) -> tuple[list[Message], int]:
         """And how many bytes their bodies have together, as they were sent."""
-        messages: list[Message] = []
-        size = 0
-        for result in results:
-            body = result.message.body
-            sent = body.encode()
-            size += len(sent)
-            message = Message(result.message_id, result.receipt_handle, md5_of_body(sent), body)
-            if self is not NOTHING:
+        messages = [
+            Message(each.message_id, each.receipt_handle, each.body_md5, each.message.body)
+            for each in results
+        ]
+        if self is not NOTHING:
+            for message, result in zip(messages, results, strict=True):
                 self._add_attributes(message, result, context)
-            messages.append(message)
-        return messages, size
+        return messages, bodies_size([result.message.body for result in results])
 
     def _add_attributes(self, message: Message, received: Received, context: Context) -> None:
         given = received.message.attributes

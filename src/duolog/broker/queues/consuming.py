@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from duolog.broker.queues.commits import Commits
-from duolog.broker.queues.handing_out import received, within_bytes
+from duolog.broker.queues.handing_out import received, received_by_each, within_bytes
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receiving import Receive, Received, ReceivesTogether
@@ -37,6 +37,7 @@ class Consuming:
 
     def receive(
         self,
+        *,
         count: int,
         wait_ms: int,
         visibility_ms: int | None,
@@ -44,7 +45,10 @@ class Consuming:
         done: Callable[[list[Received] | Refusal], None],
         bytes_max: int | None = None,
     ) -> Receive:
-        """Answered with messages, or after `wait_ms` without any."""
+        """Answered with messages, or after `wait_ms` without any.
+
+        With more than `bytes_max` only if it is one message.
+        """
         if visibility_ms is None:
             visibility_ms = self._queue.config.visibility_timeout_seconds * 1000
         name = attempt.encode() if attempt else b""
@@ -94,11 +98,13 @@ class Consuming:
         for receive, _ in alike:
             if first >= len(offsets):
                 break
-            last = first + receive.count
-            receive.handed_out.append((partition, offsets[first:last]))
-            receive.found = received(self._queue, partition, records[first:last], now_ms)
+            receive.handed_out.append((partition, offsets[first : first + receive.count]))
             served.append(receive)
-            first = last
+            first += receive.count
+        counts = [len(receive.handed_out[0][1]) for receive in served]
+        found = received_by_each(self._queue, partition, records, counts, now_ms)
+        for receive, mine in zip(served, found, strict=True):
+            receive.found = mine
         self._queue.owner.rearm(partition)
         assert partition.journal is not None
         partition.journal.partition.wait_committed(end_offset, ReceivesTogether(served))
@@ -220,9 +226,8 @@ class Consuming:
         delivery = partition.delivery
         if delivery.soonest_ms <= now_ms:
             delivery.tick(now_ms)
-        take = partition.reader.take
         while offsets := delivery.choose(count, now_ms):
-            taken = [take(offset) for offset in offsets]
+            taken = partition.reader.take_each(offsets)
             records = [record for record in taken if record is not None]
             if len(records) < len(offsets):
                 offsets = self._give_up_missing(partition, offsets, taken)

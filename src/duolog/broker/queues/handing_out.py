@@ -1,71 +1,60 @@
 """Messages as consumers get them: which of them an answer has room for, and what it says."""
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import accumulate, repeat
 
 from duolog.broker.queues.identities import sequence_number
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState
 from duolog.broker.queues.receipts import RUN_MAX
 from duolog.broker.queues.receiving import Receive, Received
-from duolog.core.queues.held import Held
-from duolog.core.queues.message import Message, from_plain, from_record
+from duolog.core.queues.message import Message, from_records
 from duolog.records.builder import encoded_size
 from duolog.records.record import Record
+from duolog.wire.sqs.digests import md5_of_bodies
 
 
 def received(
     queue: QueueState, partition: QueuePartition, records: Sequence[Record], now_ms: int
 ) -> list[Received]:
     """Of messages that one consumer was just given."""
-    found = _received_run(queue, partition, records) if len(records) > 1 else None
-    if found is not None:
-        return found
-    data = partition.data
-    index, epoch, own_offset = data.index, data.leader_epoch, partition.own_offset
-    is_fifo = queue.config.fifo
-    found = []
-    for record in records:
-        offset = record[4]
-        assert offset is not None
-        held = partition.delivery.held(offset)
-        if held is None:
-            # What is delivered at most once is not held: it is gone already.
-            count, received_ms, first_received_ms = 1, now_ms, now_ms
-        else:
-            count, received_ms = held.receive_count, held.received_ms
-            first_received_ms = held.first_received_ms
-        message = _message(record, own_offset)
-        found.append(
-            Received(
-                message.origin or partition.ids.of(offset),
-                queue.receipts.encode(index, offset, count, epoch, received_ms),
-                message,
-                count,
-                first_received_ms,
-                sequence_number(index, offset) if is_fifo else None,
-            )
-        )
-    return found
+    return received_by_each(queue, partition, records, (len(records),), now_ms)[0]
+
+
+def received_by_each(
+    queue: QueueState,
+    partition: QueuePartition,
+    records: Sequence[Record],
+    counts: Sequence[int],
+    now_ms: int,
+) -> list[list[Received]]:
+    """Of messages that several consumers were just given: each of them the next so many."""
+    offsets = [record[4] or 0 for record in records]
+    run = range(offsets[0], offsets[0] + len(offsets))
+    is_run = offsets == list(run) and max(counts) <= RUN_MAX
+    received_ms = partition.delivery.first_received_ms(run) if is_run else None
+    messages, bodies = from_records(records, partition.own_offset)
+    digests = md5_of_bodies(list(bodies))
+    if received_ms is None:
+        found = _received_each(queue, partition, offsets, messages, digests, now_ms)
+    else:
+        found = _received_run(queue, partition, run, messages, digests, counts, received_ms)
+    ends = list(accumulate(counts))
+    return [found[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
 def _received_run(
-    queue: QueueState, partition: QueuePartition, records: Sequence[Record]
-) -> list[Received] | None:
+    queue: QueueState,
+    partition: QueuePartition,
+    run: range,
+    messages: Sequence[Message],
+    digests: Sequence[str],
+    counts: Sequence[int],
+    received_ms: int,
+) -> list[Received]:
     """Of messages that nobody had before and that lie one behind the other, as most do: all at
-    once, with one seal. None if these are others."""
-    offsets = [record[4] for record in records]
-    first = offsets[0]
-    assert first is not None
-    run = range(first, first + len(offsets))
-    if offsets != list(run) or len(run) > RUN_MAX:
-        return None
-    deliveries = set(map(_delivery, map(partition.delivery.held, run)))
-    received_ms = deliveries.pop()
-    if received_ms is None or deliveries:
-        return None
+    once, with one seal for each consumer."""
     data = partition.data
-    messages = [_message(record, partition.own_offset) for record in records]
     ids = partition.ids.of_run(run)
     numbers: Iterable[str | None] = repeat(None)
     if queue.config.fifo:
@@ -74,8 +63,11 @@ def _received_run(
         map(
             Received,
             [message.origin or own for message, own in zip(messages, ids, strict=True)],
-            queue.receipts.encode_run(data.index, run, 1, data.leader_epoch, received_ms),
+            queue.receipts.encode_runs(
+                data.index, run.start, counts, data.leader_epoch, received_ms
+            ),
             messages,
+            digests,
             repeat(1),
             repeat(received_ms),
             numbers,
@@ -83,16 +75,37 @@ def _received_run(
     )
 
 
-def _delivery(held: Held | None) -> int | None:
-    """When it was received; None if that was not for the first time."""
-    return held.received_ms if held is not None and held.receive_count == 1 else None
-
-
-def _message(record: Record, own_offset: int) -> Message:
-    key, value, headers, sent_ms, offset = record
-    if key is None and value and not headers and (offset or 0) >= own_offset:
-        return from_plain(value, sent_ms)
-    return from_record(record)
+def _received_each(
+    queue: QueueState,
+    partition: QueuePartition,
+    offsets: Sequence[int],
+    messages: Sequence[Message],
+    digests: Sequence[str],
+    now_ms: int,
+) -> list[Received]:
+    data = partition.data
+    index, epoch, is_fifo = data.index, data.leader_epoch, queue.config.fifo
+    found = []
+    for offset, message, digest in zip(offsets, messages, digests, strict=True):
+        held = partition.delivery.held(offset)
+        if held is None:
+            # What is delivered at most once is not held: it is gone already.
+            count, received_ms, first_received_ms = 1, now_ms, now_ms
+        else:
+            count, received_ms = held.receive_count, held.received_ms
+            first_received_ms = held.first_received_ms
+        found.append(
+            Received(
+                message.origin or partition.ids.of(offset),
+                queue.receipts.encode(index, offset, count, epoch, received_ms),
+                message,
+                digest,
+                count,
+                first_received_ms,
+                sequence_number(index, offset) if is_fifo else None,
+            )
+        )
+    return found
 
 
 def within_bytes(

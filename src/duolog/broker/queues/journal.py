@@ -132,7 +132,7 @@ class Journal:
         )
         record = Record(key=encode_head(head), value=content, timestamp=now_ms)
         batch = build_batch((record,))
-        self.partition.append_alone(memoryview(batch), now_ms)
+        self.partition.append_alone(memoryview(batch), now_ms, is_own=True)
         return len(batch)
 
     def last_head(self) -> JournalHead | None:

@@ -6,7 +6,7 @@ a group, and its other groups want those in between: what was read besides is ke
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count, repeat
 
@@ -35,12 +35,24 @@ log = get_logger("queues")
 
 
 class MessageReader:
-    __slots__ = ("_kept", "_kept_bytes", "_next_offset", "_partition", "on_damage")
+    __slots__ = (
+        "_ahead",
+        "_ahead_offset",
+        "_kept",
+        "_kept_bytes",
+        "_next_offset",
+        "_partition",
+        "on_damage",
+    )
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
+        self._ahead: list[Record] = []
+        """Records one behind the other that were read and are likely to be wanted next."""
+        self._ahead_offset = 0
+        """Of the first of them."""
         self._kept: OrderedDict[int, Record] = OrderedDict()
-        """Oldest first."""
+        """Others that were read and not taken; oldest first."""
         self._kept_bytes = 0
         self._next_offset = 0
         """Where the last read ended."""
@@ -51,55 +63,95 @@ class MessageReader:
 
         StorageFailed when the disk cannot be read, or another node has what is damaged here.
         """
-        record = self._kept.pop(offset, None)
-        if record is None:
-            self._read(offset)
-            record = self._kept.pop(offset, None)
-            if record is None:
-                return None
-        self._kept_bytes -= len(record.value or b"")
-        return record
+        return self.take_each((offset,))[0]
+
+    def take_each(self, offsets: Sequence[int]) -> list[Record | None]:
+        """As `take`, of several: of those that lie one behind the other many at once."""
+        records: list[Record | None] = []
+        while len(records) < len(offsets):
+            place = len(records)
+            offset = offsets[place]
+            if offset in self._kept:
+                records.append(self._take_kept(offset))
+                continue
+            if not self._is_ahead(offset):
+                self._read(offset)
+                if not self._is_ahead(offset):
+                    records.append(self._take_kept(offset))
+                    continue
+            self._pass_over(offset)
+            count = min(len(self._ahead), len(offsets) - place)
+            if list(offsets[place : place + count]) != list(range(offset, offset + count)):
+                count = 1
+            records += self._ahead[:count]
+            del self._ahead[:count]
+            self._ahead_offset += count
+        return records
 
     def look(self, offset: int) -> Record | None:
         """As `take`, for somebody who will not be the last to want it."""
-        if offset not in self._kept:
+        if not self._is_ahead(offset) and offset not in self._kept:
             self._read(offset)
+        if self._is_ahead(offset):
+            return self._ahead[offset - self._ahead_offset]
         return self._kept.get(offset)
 
     def forget(self) -> None:
         """Give back the memory of a queue that is not read."""
+        self._ahead.clear()
         self._kept.clear()
         self._kept_bytes = 0
 
+    def _is_ahead(self, offset: int) -> bool:
+        return 0 <= offset - self._ahead_offset < len(self._ahead)
+
+    def _take_kept(self, offset: int) -> Record | None:
+        record = self._kept.pop(offset, None)
+        if record is not None:
+            self._kept_bytes -= len(record.value or b"")
+        return record
+
+    def _pass_over(self, offset: int) -> None:
+        """Whoever wants what is before it comes later."""
+        count = offset - self._ahead_offset
+        if count:
+            passed = self._ahead[:count]
+            del self._ahead[:count]
+            self._ahead_offset = offset
+            self._keep(passed, offset)
+
     def _read(self, offset: int) -> None:
         partition = self._partition
-        kept = self._kept
         bytes_max = BLOCK_BYTES if offset == self._next_offset else _ONE_BATCH
+        self._pass_over(self._ahead_offset + len(self._ahead))
         try:
             found = partition.read(offset, bytes_max)
             if found is None:
                 return
             self._next_offset = found.next_offset
+            records: Iterable[Record]
             for header, batch in iter_batches(partition.load(found)):
                 if header.next_offset <= offset:
                     continue
                 if not is_intact(batch):
                     raise CorruptBatch(f"the checksum of the batch at {header[0]} is wrong")
-                for record in _records(header, batch):
-                    _, value, _, _, at = record
-                    assert at is not None
-                    if at < offset or at in kept:
-                        continue
-                    kept[at] = record
-                    self._kept_bytes += len(value or b"")
-                    is_full = self._kept_bytes > KEPT_BYTES_MAX or len(kept) > KEPT_RECORDS_MAX
-                    if is_full and not self._make_room(offset):
-                        self._next_offset = at
-                        return
+                values = plain_values(header, batch)
+                if values is not None:
+                    records = _plain_records(header, values)
+                else:
+                    records = records_of(
+                        header, batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX
+                    )
+                if header.base_offset < offset:
+                    records = (each for each in records if (each[4] or 0) >= offset)
+                if values is not None and self._goes_on(max(offset, header.base_offset)):
+                    self._ahead += records
+                elif not self._keep(records, offset):
+                    return
         except OffsetOutOfRange:
             return
         except CorruptBatch as error:
-            if offset not in kept:
+            if not self._is_ahead(offset) and offset not in self._kept:
                 self.on_damage(offset)
                 log.error(
                     "a message is damaged and cannot be delivered",
@@ -108,6 +160,28 @@ class MessageReader:
                     offset=offset,
                     error=str(error),
                 )
+
+    def _goes_on(self, offset: int) -> bool:
+        """Whether records from the offset on can stand behind those that are ahead."""
+        if not self._ahead:
+            self._ahead_offset = offset
+        return offset == self._ahead_offset + len(self._ahead)
+
+    def _keep(self, records: Iterable[Record], wanted: int) -> bool:
+        """False when there is no room for all of them."""
+        kept = self._kept
+        for record in records:
+            _, value, _, _, at = record
+            assert at is not None
+            if at in kept:
+                continue
+            kept[at] = record
+            self._kept_bytes += len(value or b"")
+            is_full = self._kept_bytes > KEPT_BYTES_MAX or len(kept) > KEPT_RECORDS_MAX
+            if is_full and not self._make_room(wanted):
+                self._next_offset = at
+                return False
+        return True
 
     def _make_room(self, wanted: int) -> bool:
         """False when there is no room beside what is wanted for what was just read."""
@@ -124,10 +198,7 @@ class MessageReader:
         return True
 
 
-def _records(header: BatchHeader, batch: memoryview) -> Iterable[Record]:
-    values = plain_values(header, batch)
-    if values is None:
-        return records_of(header, batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX)
+def _plain_records(header: BatchHeader, values: Sequence[bytes]) -> Iterable[Record]:
     timestamp = header.max_timestamp if header.uses_log_append_time else header.base_timestamp
     # As Record does it, in a quarter of the time.
     fields = zip(

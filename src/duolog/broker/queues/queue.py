@@ -13,8 +13,7 @@ from duolog.broker.queues.consuming import Consuming
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueOwner, QueueState
 from duolog.broker.queues.receipts import Receipts
-from duolog.broker.queues.receiving import Receive, Received
-from duolog.broker.queues.sending import Sending, Sent
+from duolog.broker.queues.sending import Sending
 from duolog.broker.queues.settling import Settling
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.turn import Turn
@@ -43,6 +42,11 @@ class Queue:
         self._sending = Sending(self.state)
         self._consuming = Consuming(self.state)
         self._settling = Settling(self.state, self.look_at_time)
+        # What moves messages is theirs, without a call in between for every request.
+        self.send = self._sending.send
+        self.send_plain = self._sending.send_plain
+        self.receive = self._consuming.receive
+        self.delete = self._settling.delete
         self.on_ready: Callable[[], None] | None = None
         """Told, once all who wait are served, that more may be ready."""
         self._watchers: dict[Callable[[], None], None] = {}
@@ -81,49 +85,9 @@ class Queue:
     def parked(self) -> int:
         return self._consuming.parked
 
-    def send(
-        self,
-        messages: Sequence[Outgoing],
-        done: Callable[[list[Sent | Refusal] | Refusal], None],
-    ) -> None:
-        """A result for each; answered once all of them are as durable as the queue asks."""
-        self._sending.send(messages, done)
-
-    def send_plain(
-        self,
-        bodies: Sequence[bytes],
-        done: Callable[[list[Sent | Refusal] | Refusal], None],
-    ) -> None:
-        """As `send`, of messages of which there is nothing to say but their bodies."""
-        self._sending.send_plain(bodies, done)
-
     def accept(self, records: Sequence[Record], done: Settled) -> None:
         """Take in messages that come from another queue, each once."""
         self._sending.accept(records, done)
-
-    def receive(
-        self,
-        *,
-        count: int,
-        wait_ms: int,
-        visibility_ms: int | None,
-        attempt: str | None,
-        done: Callable[[list[Received] | Refusal], None],
-        bytes_max: int | None = None,
-    ) -> Receive:
-        """Answered with messages, or after `wait_ms` without any.
-
-        With more than `bytes_max` only if it is one message.
-        """
-        return self._consuming.receive(count, wait_ms, visibility_ms, attempt, done, bytes_max)
-
-    def delete(
-        self,
-        handles: Sequence[str],
-        done: Callable[[list[Refusal | None] | Refusal], None],
-    ) -> None:
-        """A result for each handle; answered once all deletions are durable."""
-        self._settling.delete(handles, done)
 
     def change_visibility(
         self,

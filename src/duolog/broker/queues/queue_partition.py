@@ -161,7 +161,7 @@ class QueuePartition:
             # What comes by this door is counted by those who answer for it.
             produced.skip(next_offset, len(batch))
         try:
-            data.append_alone(memoryview(batch), now_ms)
+            data.append_alone(memoryview(batch), now_ms, is_own=True)
         except Refusal:
             if produced.is_used:
                 produced.unskip(len(batch))

@@ -11,6 +11,7 @@ checking the seal is most of the work.
 """
 
 import uuid
+from collections.abc import Iterable
 from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
@@ -51,14 +52,17 @@ class Receipts:
         body = _BODY.pack(partition, offset, 0, receive_count, epoch, received_ms)
         return self._sealed(body) + _PLACES[0]
 
-    def encode_run(
-        self, partition: int, offsets: range, receive_count: int, epoch: int, received_ms: int
+    def encode_runs(
+        self, partition: int, offset: int, counts: Iterable[int], epoch: int, received_ms: int
     ) -> list[str]:
-        """Of up to RUN_MAX messages that one consumer gets, each for the same time."""
-        count = len(offsets)
-        body = _BODY.pack(partition, offsets[0], count - 1, receive_count, epoch, received_ms)
-        sealed = self._sealed(body)
-        return [sealed + place for place in _PLACES[:count]]
+        """Of messages that consumers get for the first time, each the next so many of a run that
+        begins at the offset, and up to RUN_MAX."""
+        handles: list[str] = []
+        for count in counts:
+            sealed = self._sealed(_BODY.pack(partition, offset, count - 1, 1, epoch, received_ms))
+            handles += [sealed + place for place in _PLACES[:count]]
+            offset += count
+        return handles
 
     def _sealed(self, body: bytes) -> str:
         sealer = self._new_sealer()

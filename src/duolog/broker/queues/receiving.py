@@ -14,6 +14,7 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     message_id: str
     receipt_handle: str
     message: Message
+    body_md5: str
     receive_count: int
     first_received_ms: int
     sequence_number: str | None
@@ -78,4 +79,7 @@ class ReceivesTogether:
 
     def settle(self, failure: Refusal | None) -> None:
         for receive in self._receives:
-            receive.on_settled(receive, failure)
+            if failure is None and not receive.is_abandoned:
+                receive.done(receive.found)
+            else:
+                receive.on_settled(receive, failure)

@@ -1,12 +1,13 @@
 """How messages come into a queue: from its producers, and from other queues."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import sha256
+from itertools import chain, islice
 
 import msgspec
 
-from duolog.broker.queues.commits import Commits, Settled
+from duolog.broker.queues.commits import Commits, Settled, when_committed
 from duolog.broker.queues.identities import sequence_number
 from duolog.broker.queues.plans import Failures, Place, Plans
 from duolog.broker.queues.queue_partition import QueuePartition, Trait, not_led
@@ -16,10 +17,12 @@ from duolog.core.queues.message import Outgoing, group_of, moved_key, to_record
 from duolog.core.queues.routing import partition_for_group
 from duolog.model.errors import Refusal
 from duolog.records.record import Record
+from duolog.wire.sqs.digests import md5_of_bodies
 
 
 class Sent(msgspec.Struct, frozen=True, gc=False):
     message_id: str
+    body_md5: str
     sequence_number: str | None = None
 
 
@@ -38,7 +41,7 @@ class Sending:
         """Where the next message without a group goes."""
 
     def send(self, messages: Sequence[Outgoing], done: SendDone) -> None:
-        """Answered once all of them are as durable as the queue asks."""
+        """A result for each; answered once all of them are as durable as the queue asks."""
         if self._queue.is_gone:
             done(gone())
             return
@@ -69,17 +72,21 @@ class Sending:
         if not queue.is_whole:
             gathered = self._placeable(gathered, now_ms)
         plans = Plans()
-        runs = [(self._place_run(bodies, plans), done) for bodies, done in gathered_plain]
+        plain = list(chain.from_iterable(bodies for bodies, _ in gathered_plain))
+        run = plans.add_run(queue.partitions[0], plain) if plain else range(0)
         place = self._place_once if config.fifo else self._place
         placed = [
             ([place(message, plans, now_ms) for message in messages], done)
             for messages, done in gathered
         ]
         failed = plans.append(now_ms)
-        for (partition, run), done in runs:
-            self._answer_run(partition, run, failed, done)
+        if plain:
+            self._answer_run(run, md5_of_bodies(plain), gathered_plain, failed)
+        digests = iter(
+            md5_of_bodies([each.body.encode() for messages, _ in gathered for each in messages])
+        )
         for places, done in placed:
-            self._answer(places, failed, done)
+            self._answer(places, islice(digests, len(places)), failed, done)
 
     def _placeable(self, gathered: Sequence[Gathered], now_ms: int) -> list[Gathered]:
         """Those that go to a partition that is served here; the others are refused."""
@@ -129,11 +136,6 @@ class Sending:
         now_ms = self._queue.clock.now_ms()
         return key is not None and partition.deduplication.find(key, now_ms) is not None
 
-    def _place_run(self, bodies: Sequence[bytes], plans: Plans) -> tuple[QueuePartition, range]:
-        """Where a standard queue of one partition will have messages that are only bodies."""
-        partition = self._queue.partitions[0]
-        return partition, plans.add_run(partition, bodies)
-
     def _place(self, message: Outgoing, plans: Plans, now_ms: int) -> Place:
         """Where a standard queue will have the message."""
         delay_s = message.delay_seconds
@@ -179,19 +181,34 @@ class Sending:
         return deduplication_key(message.deduplication_id.encode(), group if is_by_group else None)
 
     def _answer_run(
-        self, partition: QueuePartition, run: range, failed: Failures, done: SendDone
+        self,
+        run: range,
+        digests: Iterable[str],
+        gathered: Sequence[GatheredPlain],
+        failed: Failures,
     ) -> None:
-        """As `_answer`, of messages of a standard queue that lie one behind the other."""
-        if failed or partition.data.high_watermark < run.stop:
-            self._answer([(partition, offset) for offset in run], failed, done)
-        else:
-            done(list(map(Sent, partition.ids.of_run(run))))
+        """As `_answer`, of the plain messages of a turn, which lie one behind the other."""
+        partition = self._queue.partitions[0]
+        results: list[Sent | Refusal] = list(map(Sent, partition.ids.of_run(run), digests))
+        if partition in failed:
+            end_offset, refusal = failed[partition]
+            written = min(max(end_offset - run.start, 0), len(run))
+            results[written:] = [refusal] * (len(run) - written)
+            run = run[:written]
+        first = 0
+        for bodies, done in gathered:
+            last = first + len(bodies)
+            answer = partial(_tell, done, results[first:last])
+            when_committed(partition.data, min(run.start + last, run.stop), answer)
+            first = last
 
-    def _answer(self, places: Sequence[Place], failed: Failures, done: SendDone) -> None:
+    def _answer(
+        self, places: Sequence[Place], digests: Iterable[str], failed: Failures, done: SendDone
+    ) -> None:
         results: list[Sent | Refusal] = []
         commits: Commits | None = None
         is_fifo = self._queue.config.fifo
-        for partition, offset in places:
+        for (partition, offset), digest in zip(places, digests, strict=True):
             if failed:
                 failure = failed.get(partition)
                 if failure is not None and offset >= failure[0]:
@@ -199,7 +216,7 @@ class Sending:
                     continue
             data = partition.data
             number = sequence_number(data.index, offset) if is_fifo else None
-            results.append(Sent(partition.ids.of(offset), number))
+            results.append(Sent(partition.ids.of(offset), digest, number))
             # Whoever sent a known message first may still be waiting for the disk, too.
             if data.high_watermark <= offset:
                 commits = commits or Commits(lambda failure: done(failure or results))
@@ -265,3 +282,7 @@ class Sending:
         for partition, offset in places:
             commits.add(partition.data, offset + 1)
         commits.close()
+
+
+def _tell(done: SendDone, results: list[Sent | Refusal], failure: Refusal | None) -> None:
+    done(failure or results)

@@ -53,6 +53,7 @@ class Settling:
 
     def _delete(self, gathered: Sequence[Deleting]) -> None:
         doomed: dict[QueuePartition, dict[int, None]] = {}
+        is_fifo = self._queue.config.fifo
         answers = []
         for handles, done in gathered:
             results: list[Refusal | None] = []
@@ -64,8 +65,13 @@ class Settling:
                     offsets = doomed.get(partition)
                     if offsets is None:
                         offsets = doomed[partition] = {}
-                    if self._is_current(partition, receipt):
-                        offsets[receipt.offset] = None
+                    # Settling twice is no mistake.
+                    held = _held(partition, receipt)
+                    if held is not None:
+                        if _is_latest(held, receipt) and (held.is_in_flight or not is_fifo):
+                            offsets[receipt.offset] = None
+                        elif is_fifo:
+                            raise _expired()
                 except Refusal as found:
                     refusal = found.with_traceback(None)
                 results.append(refusal)
@@ -75,22 +81,10 @@ class Settling:
             if offsets:
                 partition.change(Deleted(tuple(offsets)))
             commits.add_changes(partition)
-            if offsets and self._queue.config.fifo:
+            if offsets and is_fifo:
                 # The groups of what was deleted may go on.
                 self._on_settled(partition, self._queue.clock.now_ms())
         commits.close()
-
-    def _is_current(self, partition: QueuePartition, receipt: Receipt) -> bool:
-        """Whether the receipt is for the latest delivery. Settling twice is no mistake."""
-        held = _held(partition, receipt)
-        if self._queue.config.fifo:
-            if held is not None and not (held.is_in_flight and _is_latest(held, receipt)):
-                raise InvalidParameterValue(
-                    "Value for parameter ReceiptHandle is invalid."
-                    " Reason: The receipt handle has expired."
-                )
-            return held is not None
-        return held is not None and _is_latest(held, receipt)
 
     def change_visibility(
         self,
@@ -139,11 +133,12 @@ class Settling:
             )
 
     def _receipt(self, handle: str) -> tuple[Receipt, QueuePartition]:
-        receipt = self._queue.receipts.decode(handle)
-        partition = self._queue.partition(receipt.partition)
+        queue = self._queue
+        receipt = queue.receipts.decode(handle)
+        partition = queue.partition(receipt.partition)
         if partition is None:
             # In a cluster it may be one that was added, of which this node has yet to hear.
-            is_invalid = self._queue.is_alone and self._queue.is_whole
+            is_invalid = queue.is_alone and queue.is_whole
             raise receipt_invalid() if is_invalid else not_led()
         if receipt.epoch > partition.data.leader_epoch:
             # Another node leads and has handed the message out. What is not known here, or was
@@ -169,6 +164,12 @@ def _held(partition: QueuePartition, receipt: Receipt) -> Held | None:
     if receipt.epoch < data.leader_epoch and data.log.epoch_at(receipt.offset) > receipt.epoch:
         return None
     return partition.delivery.held(receipt.offset)
+
+
+def _expired() -> InvalidParameterValue:
+    return InvalidParameterValue(
+        "Value for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
+    )
 
 
 def _is_latest(held: Held, receipt: Receipt) -> bool:

@@ -145,6 +145,16 @@ class Delivery(Transitions):
         """What is known of a message that was received and is not done."""
         return self._held.get(offset)
 
+    def first_received_ms(self, offsets: Iterable[int]) -> int | None:
+        """When all of these were received together, each for the first time; None if not so."""
+        held = self._held
+        deliveries = {
+            (each.received_ms, each.receive_count) if each is not None else None
+            for each in map(held.get, offsets)
+        }
+        delivery = deliveries.pop()
+        return None if deliveries or delivery is None or delivery[1] != 1 else delivery[0]
+
     def has_group(self, group: bytes) -> bool:
         """Whether a FIFO queue has messages of the group that are not done."""
         assert isinstance(self._waiting, FifoGroups)

@@ -11,7 +11,8 @@ arrives as bytes; in names, where there can be no bytes, a sign of damage is in 
 """
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import msgspec
@@ -52,6 +53,9 @@ class MessageAttribute(NamedTuple):
     data_type: str
     value: bytes
     """As sent; strings and numbers in UTF-8."""
+
+
+_NO_ATTRIBUTES: Mapping[str, MessageAttribute] = {}
 
 
 class Outgoing(msgspec.Struct, frozen=True, gc=False):
@@ -150,10 +154,21 @@ def from_record(record: Record) -> Message:
     )
 
 
-def from_plain(value: bytes, sent_ms: int) -> Message:
-    """As `from_record`, of a message of which there is nothing to say but its body, and which
-    was sent through SQS: what characters it has was looked at then."""
-    return Message(value.decode(), {}, None, sent_ms)
+def from_records(
+    records: Sequence[Record], own_offset: int
+) -> tuple[list[Message], Sequence[bytes]]:
+    """As `from_record`, of several, and their bodies as bytes.
+
+    From `own_offset` on, what has nothing but a value was sent through SQS: what characters it
+    has was looked at then. Most have nothing else, and are made all at once.
+    """
+    keys, values, headers, times, offsets = zip(*records, strict=True)
+    is_plain = keys.count(None) == len(keys) and all(values) and not any(headers)
+    if is_plain and min(offsets) >= own_offset:
+        bodies = map(bytes.decode, values)
+        return list(map(Message, bodies, repeat(_NO_ATTRIBUTES), repeat(None), times)), values
+    messages = list(map(from_record, records))
+    return messages, [message.body.encode() for message in messages]
 
 
 def moved_record(

@@ -7,6 +7,7 @@ records/builder.py and records/iterator.py, as tests/unit/core/queues proves.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain, repeat
 from struct import Struct
 
 from duolog.model.errors import CorruptBatch
@@ -42,13 +43,19 @@ _NO_HEADERS = b"\0"
 
 def build_plain_batch(values: Sequence[bytes], timestamp: int) -> bytearray:
     """A sealed batch of up to RECORDS_MAX records that have these values."""
-    parts = [_NO_HEADER]
-    for delta, value in zip(_DELTAS, values, strict=False):
-        before, behind = _frame(len(value), len(delta))
-        parts += (before, delta, behind, value, _NO_HEADERS)
-    batch = bytearray().join(parts)
     count = len(values)
     assert 0 < count <= RECORDS_MAX
+    lengths = set(map(len, values))
+    if len(lengths) == 1:
+        heads = _heads(lengths.pop(), count)
+    else:
+        heads = tuple(
+            before + delta + behind
+            for delta, value in zip(_DELTAS, values, strict=False)
+            for before, behind in (_frame(len(value), len(delta)),)
+        )
+    records = chain.from_iterable(zip(heads, values, repeat(_NO_HEADERS), strict=False))
+    batch = bytearray().join(chain((_NO_HEADER,), records))
     HEADER.pack_into(
         batch,
         0,
@@ -133,6 +140,16 @@ def _values(body: bytes, count: int) -> list[bytes] | None:
             return None
         values.append(body[start + len(expected) : end - 1])
     return values if end == size else None
+
+
+@lru_cache(LAYOUTS_REMEMBERED_MAX)
+def _heads(value_bytes: int, count: int) -> tuple[bytes, ...]:
+    """All that precedes the values of records that are as long as one another."""
+    heads = []
+    for delta in _DELTAS[:count]:
+        before, behind = _frame(value_bytes, len(delta))
+        heads.append(before + delta + behind)
+    return tuple(heads)
 
 
 @lru_cache(LAYOUTS_REMEMBERED_MAX)

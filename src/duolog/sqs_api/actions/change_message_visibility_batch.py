@@ -5,7 +5,7 @@ from duolog.model.queue_errors import MissingParameter
 from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.faults import error_entry
 from duolog.sqs_api.usage import count_entries
-from duolog.sqs_api.validation.batches import check_entries
+from duolog.sqs_api.validation.batches import checked_ids
 from duolog.sqs_api.validation.bounds import check_visibility
 from duolog.wire.sqs.messages import (
     BatchResultErrorEntry,
@@ -22,17 +22,17 @@ def handle(
     done: Done[ChangeMessageVisibilityBatchResult],
 ) -> None:
     queue = context.queue(request.queue_url)
-    check_entries(request.entries)
+    ids = checked_ids(request.entries)
     tally = context.usage[request.queue_url].other
     accepted: list[str] = []
     changes: list[tuple[str, int]] = []
     failed: list[BatchResultErrorEntry] = []
-    for entry in request.entries:
+    for own, entry in zip(ids, request.entries, strict=True):
         try:
             changes.append((entry.receipt_handle, _visibility_ms(entry)))
-            accepted.append(entry.id)
+            accepted.append(own)
         except Refusal as refusal:
-            failed.append(error_entry(entry.id, refusal))
+            failed.append(error_entry(own, refusal))
 
     def changed(results: list[Refusal | None] | Refusal) -> None:
         if isinstance(results, Refusal):
@@ -40,11 +40,11 @@ def handle(
             done(results)
             return
         successful = []
-        for entry_id, refusal in zip(accepted, results, strict=True):
+        for own, refusal in zip(accepted, results, strict=True):
             if refusal is None:
-                successful.append(ChangeMessageVisibilityBatchResultEntry(entry_id))
+                successful.append(ChangeMessageVisibilityBatchResultEntry(own))
             else:
-                failed.append(error_entry(entry_id, refusal))
+                failed.append(error_entry(own, refusal))
         count_entries(tally, 0, 0, len(failed))
         done(ChangeMessageVisibilityBatchResult(successful, failed))
 

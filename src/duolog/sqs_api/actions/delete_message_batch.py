@@ -4,7 +4,7 @@ from duolog.model.errors import Refusal
 from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.faults import error_entry
 from duolog.sqs_api.usage import count_entries
-from duolog.sqs_api.validation.batches import check_entries
+from duolog.sqs_api.validation.batches import checked_ids
 from duolog.wire.sqs.messages import (
     DeleteMessageBatchRequest,
     DeleteMessageBatchResult,
@@ -18,7 +18,7 @@ def handle(
     queue = context.queue(request.queue_url)
     tally = context.usage[request.queue_url].deleted
     entries = request.entries
-    check_entries(entries)
+    ids = checked_ids(entries)
 
     def deleted(results: list[Refusal | None] | Refusal) -> None:
         if isinstance(results, Refusal):
@@ -26,11 +26,11 @@ def handle(
             done(results)
             return
         successful, failed = [], []
-        for entry, refusal in zip(entries, results, strict=True):
+        for own, refusal in zip(ids, results, strict=True):
             if refusal is None:
-                successful.append(DeleteMessageBatchResultEntry(entry.id))
+                successful.append(DeleteMessageBatchResultEntry(own))
             else:
-                failed.append(error_entry(entry.id, refusal))
+                failed.append(error_entry(own, refusal))
         count_entries(tally, len(successful), 0, len(failed))
         done(DeleteMessageBatchResult(successful, failed))
 

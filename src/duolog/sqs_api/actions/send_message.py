@@ -14,7 +14,6 @@ from duolog.sqs_api.validation.outgoing import (
     message_size,
     plain_bodies,
 )
-from duolog.wire.sqs.digests import md5_of_body
 from duolog.wire.sqs.messages import SendMessageRequest, SendMessageResult
 
 
@@ -24,7 +23,7 @@ def handle(context: Context, request: SendMessageRequest, done: Done[SendMessage
     tally = context.usage[request.queue_url].sent
     bodies = plain_bodies((request,), config, context)
     if bodies is not None:
-        queue.send_plain(bodies, partial(_sent_plain, bodies[0], tally, done))
+        queue.send_plain(bodies, partial(_sent_plain, len(bodies[0]), tally, done))
         return
     check_ordering((request,), config)
     outgoing = checked_outgoing(request, message_size(request), config, context)
@@ -38,6 +37,7 @@ def handle(context: Context, request: SendMessageRequest, done: Done[SendMessage
         tally.count(1, body_size(outgoing.body))
         done(
             SendMessageResult(
+                result.body_md5,
                 *digests_of(outgoing),
                 result.message_id,
                 result.sequence_number,
@@ -48,7 +48,7 @@ def handle(context: Context, request: SendMessageRequest, done: Done[SendMessage
 
 
 def _sent_plain(
-    body: bytes,
+    size: int,
     tally: Tally,
     done: Done[SendMessageResult],
     results: list[Sent | Refusal] | Refusal,
@@ -58,5 +58,5 @@ def _sent_plain(
         tally.fail()
         done(result)
     else:
-        tally.count(1, len(body))
-        done(SendMessageResult(md5_of_body(body), message_id=result.message_id))
+        tally.count(1, size)
+        done(SendMessageResult(result.body_md5, message_id=result.message_id))

@@ -11,14 +11,13 @@ from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.faults import error_entry
 from duolog.sqs_api.sent import digests_of
 from duolog.sqs_api.usage import body_size, count_entries
-from duolog.sqs_api.validation.batches import check_batch_size, check_entries
+from duolog.sqs_api.validation.batches import check_batch_size, checked_ids
 from duolog.sqs_api.validation.outgoing import (
     check_ordering,
     checked_outgoing,
     message_size,
     plain_bodies,
 )
-from duolog.wire.sqs.digests import md5_of_body
 from duolog.wire.sqs.messages import (
     BatchResultErrorEntry,
     SendMessageBatchRequest,
@@ -35,11 +34,11 @@ def handle(
     config = queue.config
     tally = context.usage[request.queue_url].sent
     entries = request.entries
-    check_entries(entries)
+    ids = checked_ids(entries)
     bodies = plain_bodies(entries, config, context)
     if bodies is not None:
         check_batch_size(sum(map(len, bodies)))
-        queue.send_plain(bodies, partial(_sent_plain, entries, bodies, tally, done))
+        queue.send_plain(bodies, partial(_sent_plain, ids, bodies, tally, done))
         return
     sizes = list(map(message_size, entries))
     check_batch_size(sum(sizes))
@@ -70,6 +69,7 @@ def handle(
                     SendMessageBatchResultEntry(
                         entry.id,
                         result.message_id,
+                        result.body_md5,
                         *digests_of(message),
                         result.sequence_number,
                     )
@@ -84,7 +84,7 @@ def handle(
 
 
 def _sent_plain(
-    entries: Sequence[SendMessageBatchRequestEntry],
+    ids: Sequence[str],
     bodies: Sequence[bytes],
     tally: Tally,
     done: Done[SendMessageBatchResult],
@@ -95,22 +95,20 @@ def _sent_plain(
         done(results)
         return
     successful = [
-        SendMessageBatchResultEntry(entry.id, result.message_id, md5_of_body(body))
-        for entry, body, result in zip(entries, bodies, results, strict=True)
-        if not isinstance(result, Refusal)
+        SendMessageBatchResultEntry(own, result.message_id, result.body_md5)
+        for own, result in zip(ids, results, strict=True)
+        if type(result) is Sent
     ]
     failed = []
     size = sum(map(len, bodies))
-    if len(successful) < len(entries):
+    if len(successful) < len(ids):
         failed = [
-            error_entry(entry.id, result)
-            for entry, result in zip(entries, results, strict=True)
+            error_entry(own, result)
+            for own, result in zip(ids, results, strict=True)
             if isinstance(result, Refusal)
         ]
         size = sum(
-            len(body)
-            for body, result in zip(bodies, results, strict=True)
-            if not isinstance(result, Refusal)
+            len(body) for body, result in zip(bodies, results, strict=True) if type(result) is Sent
         )
     count_entries(tally, len(successful), size, len(failed))
     done(SendMessageBatchResult(successful, failed))

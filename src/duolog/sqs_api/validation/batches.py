@@ -22,7 +22,8 @@ class Entry(Protocol):
     def id(self) -> str: ...
 
 
-def check_entries(entries: Sequence[Entry]) -> None:
+def checked_ids(entries: Sequence[Entry]) -> list[str]:
+    """The ids of a batch's entries, which tell them apart."""
     if not entries:
         raise EmptyBatchRequest("There should be at least one entry in the request.")
     if len(entries) > ENTRIES_MAX:
@@ -39,6 +40,7 @@ def check_entries(entries: Sequence[Entry]) -> None:
     if len(set(ids)) < len(ids):
         repeated = next(each for place, each in enumerate(ids) if each in ids[:place])
         raise BatchEntryIdsNotDistinct(f"Id {repeated} repeated.")
+    return ids
 
 
 def check_batch_size(size: int) -> None:

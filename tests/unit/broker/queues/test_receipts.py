@@ -21,14 +21,14 @@ def test_a_handle_says_which_delivery_it_is_for() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 10, RUN_MAX])
 def test_handles_that_share_a_seal_are_for_different_messages(count: int) -> None:
-    handles = receipts().encode_run(0, range(250, 250 + count), 1, 7, 99)
+    handles = receipts().encode_runs(0, 250, [count], 7, 99)
     opened = receipts()
     assert [opened.decode(each).offset for each in handles] == list(range(250, 250 + count))
     assert {opened.decode(each)[2:] for each in reversed(handles)} == {(1, 7, 99)}
 
 
 def test_a_shared_seal_reaches_no_further_than_what_was_given_out_with_it() -> None:
-    handles = receipts().encode_run(0, range(5, 8), 1, 7, 99)
+    handles = receipts().encode_runs(0, 5, [3], 7, 99)
     for place in ("03", "ff", "", "0", "000", "-1", "+1", " 1", "zz"):
         opened = receipts()
         opened.decode(handles[0])

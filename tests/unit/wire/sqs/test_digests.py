@@ -1,10 +1,15 @@
+import shutil
 from hashlib import md5
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from moto.sqs.models import Message as MotoMessage
 
-from duolog.wire.sqs.digests import md5_of_attributes, md5_of_body
+from duolog.wire.sqs import digests
+from duolog.wire.sqs.digests import md5_of_attributes, md5_of_bodies, md5_of_body
+
+compiled = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no compiler")
 
 NAMES = st.text("abcXYZ019_.-", min_size=1, max_size=10)
 TEXTS = st.tuples(
@@ -16,6 +21,30 @@ BLOBS = st.tuples(st.sampled_from(["Binary", "Binary.png"]), st.binary(min_size=
 
 def test_a_body_s_digest_is_that_of_its_utf8() -> None:
     assert md5_of_body("zürich".encode()) == md5(b"z\xc3\xbcrich").hexdigest()
+
+
+@compiled
+def test_many_bodies_are_digested_by_what_was_compiled() -> None:
+    assert digests.md5_of_each.__module__ == "duolog.wire.sqs._md5"
+
+
+@pytest.mark.parametrize("size", [0, 1, 55, 56, 57, 63, 64, 65, 119, 120, 1024, 262_144])
+@pytest.mark.parametrize("count", [0, 1, 3, 16, 17])
+def test_bodies_of_one_length_have_the_digests_that_each_has(size: int, count: int) -> None:
+    bodies = [bytes([number]) * size for number in range(count)]
+    assert md5_of_bodies(bodies) == [md5(body).hexdigest() for body in bodies]
+
+
+@given(st.lists(st.binary(max_size=200), max_size=40))
+def test_bodies_of_any_lengths_have_the_digests_that_each_has(bodies: list[bytes]) -> None:
+    assert md5_of_bodies(bodies) == [md5(body).hexdigest() for body in bodies]
+
+
+@compiled
+@pytest.mark.parametrize("values", [(), [1], ["text"], [bytearray(3)], None])
+def test_what_is_no_list_of_bytes_is_refused(values: object) -> None:
+    with pytest.raises(TypeError):
+        digests.md5_of_each(values)  # type: ignore[arg-type]
 
 
 def test_attributes_have_the_digest_that_amazon_gives_them() -> None:

@@ -19,7 +19,7 @@ def headers(
     message_id: str = "some-id",
 ) -> dict[bytes, bytes]:
     message = Message("body", attributes or {}, group, sent_ms=1_700_000_000_123)
-    return dict(push_headers("work", Received(message_id, "receipt", message, 3, 0, None)))
+    return dict(push_headers("work", Received(message_id, "receipt", message, "", 3, 0, None)))
 
 
 def text(value: str) -> MessageAttribute:

@@ -1,0 +1,3 @@
+"""See _md5.c."""
+
+def md5_of_each(values: list[bytes], /) -> list[str]: ...
