@@ -1,6 +1,6 @@
 """What is counted of each queue by the door that answers for it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from duolog.broker.queues.queues import Queues
@@ -83,10 +83,3 @@ def count_entries(tally: Tally, done: int, size: int, failed: int) -> None:
 def body_size(body: str) -> int:
     """In bytes, as it was sent."""
     return len(body) if body.isascii() else len(body.encode())
-
-
-def bodies_size(bodies: Sequence[str]) -> int:
-    """Of all of them together."""
-    if all(map(str.isascii, bodies)):
-        return sum(map(len, bodies))
-    return sum(map(body_size, bodies))
