@@ -60,13 +60,12 @@ class Settling:
             for handle in handles:
                 refusal = None
                 try:
-                    receipt, partition = self._receipt(handle)
+                    receipt, partition, held = self._named_by(handle)
                     # Also for what was deleted before: that may not be durable yet.
                     offsets = doomed.get(partition)
                     if offsets is None:
                         offsets = doomed[partition] = {}
                     # Settling twice is no mistake.
-                    held = _held(partition, receipt)
                     if held is not None:
                         if _is_latest(held, receipt) and (held.is_in_flight or not is_fifo):
                             offsets[receipt.offset] = None
@@ -106,8 +105,8 @@ class Settling:
         for handle, visibility_ms in changes:
             refusal = None
             try:
-                receipt, partition = self._receipt(handle)
-                self._check_hidden(partition, receipt, now_ms + visibility_ms)
+                receipt, partition, held = self._named_by(handle)
+                _check_hidden(held, receipt, now_ms + visibility_ms)
                 partition.change(VisibilityChanged(receipt.offset, now_ms + visibility_ms))
                 touched[partition] = None
             except Refusal as found:
@@ -118,21 +117,8 @@ class Settling:
             self._on_settled(partition, now_ms)
         commits.close()
 
-    def _check_hidden(self, partition: QueuePartition, receipt: Receipt, deadline_ms: int) -> None:
-        held = _held(partition, receipt)
-        if held is None:
-            raise InvalidParameterValue(
-                "Value for parameter ReceiptHandle is invalid. Reason: Message does not exist"
-                " or is not available for visibility timeout change."
-            )
-        if not held.is_in_flight or not _is_latest(held, receipt):
-            raise MessageNotInflight("The message is not hidden by this delivery any more.")
-        if deadline_ms > held.received_ms + VISIBILITY_MS_MAX:
-            raise InvalidParameterValue(
-                "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
-            )
-
-    def _receipt(self, handle: str) -> tuple[Receipt, QueuePartition]:
+    def _named_by(self, handle: str) -> tuple[Receipt, QueuePartition, Held | None]:
+        """What a receipt says, and what is known of its message, if that is not done."""
         queue = self._queue
         receipt = queue.receipts.decode(handle)
         partition = queue.partition(receipt.partition)
@@ -140,11 +126,17 @@ class Settling:
             # In a cluster it may be one that was added, of which this node has yet to hear.
             is_invalid = queue.is_alone and queue.is_whole
             raise receipt_invalid() if is_invalid else not_led()
-        if receipt.epoch > partition.data.leader_epoch:
-            # Another node leads and has handed the message out. What is not known here, or was
-            # received less often, must not be taken for done.
-            raise not_led()
-        return receipt, partition
+        data = partition.data
+        if receipt.epoch != data.leader_epoch:
+            if receipt.epoch > data.leader_epoch:
+                # Another node leads and has handed the message out. What is not known here, or
+                # was received less often, must not be taken for done.
+                raise not_led()
+            if data.log.epoch_at(receipt.offset) > receipt.epoch:
+                # A message that a later leader wrote is another one, though it has the offset of
+                # one that was lost.
+                return receipt, partition, None
+        return receipt, partition, partition.delivery.held(receipt.offset)
 
 
 def _answer_all(
@@ -154,16 +146,18 @@ def _answer_all(
         done(failure or results)
 
 
-def _held(partition: QueuePartition, receipt: Receipt) -> Held | None:
-    """What is known of the message that the receipt is for, if that is not done.
-
-    A message that a later leader wrote is another one, though it may have the offset of one
-    that was lost.
-    """
-    data = partition.data
-    if receipt.epoch < data.leader_epoch and data.log.epoch_at(receipt.offset) > receipt.epoch:
-        return None
-    return partition.delivery.held(receipt.offset)
+def _check_hidden(held: Held | None, receipt: Receipt, deadline_ms: int) -> None:
+    if held is None:
+        raise InvalidParameterValue(
+            "Value for parameter ReceiptHandle is invalid. Reason: Message does not exist"
+            " or is not available for visibility timeout change."
+        )
+    if not held.is_in_flight or not _is_latest(held, receipt):
+        raise MessageNotInflight("The message is not hidden by this delivery any more.")
+    if deadline_ms > held.received_ms + VISIBILITY_MS_MAX:
+        raise InvalidParameterValue(
+            "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+        )
 
 
 def _expired() -> InvalidParameterValue:
