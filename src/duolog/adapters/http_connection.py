@@ -56,34 +56,32 @@ class HttpConnection(asyncio.Protocol):
         if self._finished:
             return
         reader, pool = self._reader, self._pool
+        phase = reader.phase
+        parsed = reader.feed(data)
         if (
-            self._waiting is None
+            len(parsed) == 1
+            and phase == "idle" == reader.phase
+            and self._waiting is None
             and not self._queue
             and not self._writing_paused
             and pool.bodies_bytes + len(data) <= pool.bodies_bytes_max
         ):
-            request = reader.known(data)
-            if request is not None:
-                # It came whole, to a connection that has nothing else to do: what most do, and
-                # the bookkeeping below is about what they do not do.
-                self._answer_alone(request)
-                return
-        phase = reader.phase
-        self._handle(reader.feed(data), phase)
-
-    def _answer_alone(self, request: Request) -> None:
-        pool = self._pool
-        self.deadline = pool.idle_deadline
-        answer = self._answer(request, keep_alive=True)
-        if answer is not None:
-            self._transport.write(answer)
-            if self._finished:
-                self._finish()
+            # One request that came whole, to a connection that has nothing else to do: what
+            # most are, and the bookkeeping below is about what they do not do.
+            self.deadline = pool.idle_deadline
+            item, keep_alive = parsed[0]
+            answer = self._answer(item, keep_alive)
+            if answer is not None:
+                self._transport.write(answer)
+                if self._finished:
+                    self._finish()
+            else:
+                self.deadline = NEVER
+                count = len(item.body)
+                self._charged_bytes += count
+                pool.bodies_bytes += count
         else:
-            self.deadline = NEVER
-            count = len(request.body)
-            self._charged_bytes += count
-            pool.bodies_bytes += count
+            self._handle(parsed, phase)
 
     def pause_writing(self) -> None:
         self._writing_paused = True

@@ -93,28 +93,19 @@ class RequestReader:
         """How much has come of a body that is not complete."""
         return len(self._body)
 
-    def known(self, data: bytes) -> Request | None:
-        """The request that these bytes are, if they look like an earlier one; it is not the
-        connection's last. None if they have to be fed."""
-        if self._has_begun or self.phase == "deaf":
-            return None
-        for pattern, memo in self._seen:
-            request = pattern.read(data, self._peer, memo)
-            if request is not None and len(request.body) <= self._limits.body_bytes_max:
-                if pattern is not self._seen[0][0]:
-                    self._note(pattern, memo)
-                return request
-        return None
-
     def feed(self, data: bytes) -> list[Parsed]:
         """Requests that these bytes complete; the last may be a refusal, and then is the end."""
         phase = self.phase
         if phase == "deaf":
             return []
-        known = self.known(data)
-        if known is not None:
-            return [(known, True)]
         is_start = not self._has_begun
+        if is_start:
+            for pattern, memo in self._seen:
+                request = pattern.read(data, self._peer, memo)
+                if request is not None and len(request.body) <= self._limits.body_bytes_max:
+                    if pattern is not self._seen[0][0]:
+                        self._note(pattern, memo)
+                    return [(request, True)]
         parsed: list[Parsed] = []
         self._parsed = parsed
         self._silent_bytes += len(data)
