@@ -18,6 +18,8 @@ def received(
     queue: QueueState, partition: QueuePartition, records: Sequence[Record], now_ms: int
 ) -> list[Received]:
     """Of messages that one consumer was just given."""
+    if not records:
+        return []
     return received_by_each(queue, partition, records, (len(records),), now_ms)[0]
 
 

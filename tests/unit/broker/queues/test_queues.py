@@ -257,6 +257,14 @@ def test_the_same_attempt_gets_the_same_messages(house: QueueHouse) -> None:
     assert house.receive("work.fifo", 10, attempt="another") == []
 
 
+def test_the_same_attempt_gets_nothing_when_its_messages_are_gone(house: QueueHouse) -> None:
+    house.create("work.fifo", FifoQueue="true")
+    house.send("work.fifo", *grouped("a", "1", "2"))
+    assert len(house.receive("work.fifo", 10, attempt="try")) == 2
+    house.queue("work.fifo").partitions[0].data.log.advance_start(2)
+    assert house.receive("work.fifo", 10, attempt="try") == []
+
+
 def test_a_message_received_too_often_goes_to_the_dead_letter_queue(house: QueueHouse) -> None:
     house.create("dead")
     policy = f'{{"deadLetterTargetArn":"{ARN}dead","maxReceiveCount":2}}'
