@@ -9,7 +9,7 @@ import pyarrow as pa
 from duolog.client.cluster import is_passing
 from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
 from duolog.model.errors import Refusal
-from pyspark_duolog.arrow_rows import decoded_columns, with_place
+from pyspark_duolog.arrow_rows import Place, decoded_columns
 from pyspark_duolog.asking import CLIENT_ID, RETRY_PAUSE_SECONDS
 from pyspark_duolog.codec.decode import decode
 from pyspark_duolog.codec.layout import Batches, find_batches
@@ -31,8 +31,8 @@ class RangeReader:
     def __init__(self, options: SourceOptions, wanted: Range, schema: pa.Schema) -> None:
         self._options = options
         self._wanted = wanted
-        self._schema = schema
         self._columns = decoded_columns(schema)
+        self._completed_by = Place(schema, wanted.topic, wanted.partition)
         self._at = wanted.first_offset
         self._connection: FetchConnection | None = None
         self._is_asked = False
@@ -123,7 +123,7 @@ class RangeReader:
                 first_offset=first_offset,
                 end_offset=wanted.end_offset,
             ):
-                yield with_place(batch, self._schema, wanted.topic, wanted.partition)
+                yield self._completed_by.complete(batch)
         except Refusal as problem:
             raise self._damaged(first_offset, problem) from None
 
