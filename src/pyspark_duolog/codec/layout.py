@@ -110,8 +110,7 @@ class Walk:
                 break
             self._places.append(at)
             self._checksums.append(crc32c(view[at + CRC_FROM : end]))
-            at = end
-        self._end = at
+            self._end = at = end
 
     def found(self) -> Batches:
         next_offset = self._next_offset
