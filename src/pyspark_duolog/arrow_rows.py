@@ -17,17 +17,27 @@ def decoded_columns(schema: pa.Schema) -> list[str]:
     return [name for name in schema.names if name in RECORD_TYPES]
 
 
-def with_place(
-    decoded: pa.RecordBatch, schema: pa.Schema, topic: str, partition: int
-) -> pa.RecordBatch:
-    """All columns of the schema."""
-    count = decoded.num_rows
-    arrays = []
-    for name in schema.names:
-        if name == "topic":
-            arrays.append(pa.repeat(topic, count))
-        elif name == "partition":
-            arrays.append(pa.array(np.full(count, partition, np.int32)))
-        else:
-            arrays.append(decoded[name])
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+class Place:
+    """Where all rows of a task were read: columns that are made once, as long as they need be."""
+
+    def __init__(self, schema: pa.Schema, topic: str, partition: int) -> None:
+        self._schema = schema
+        self._topic = topic
+        self._partition = partition
+        self._count = 0
+        self._columns: dict[str, pa.Array] = {}
+
+    def complete(self, decoded: pa.RecordBatch) -> pa.RecordBatch:
+        """All columns of the schema."""
+        count = decoded.num_rows
+        if count > self._count:
+            self._count = count
+            self._columns = {
+                "topic": pa.repeat(self._topic, count),
+                "partition": pa.array(np.full(count, self._partition, np.int32)),
+            }
+        arrays = [
+            self._columns[name].slice(0, count) if name in self._columns else decoded[name]
+            for name in self._schema.names
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -23,6 +23,9 @@ def binary_array(data: Bytes, spans: Spans) -> pa.Array:
     count = len(spans.at)
     if spans.is_absent.all():
         return pa.nulls(count, pa.binary())
+    alike = _alike_array(data, spans)
+    if alike is not None:
+        return alike
     edges = np.empty(2 * count, np.int32)
     edges[0::2] = spans.at
     edges[1::2] = spans.end
@@ -32,6 +35,20 @@ def binary_array(data: Bytes, spans: Spans) -> pa.Array:
     wanted = np.arange(0, 2 * count, 2, dtype=np.int32)
     absent = spans.is_absent if spans.is_absent.any() else None
     return with_gaps.take(pa.array(wanted, mask=absent))
+
+
+def _alike_array(data: Bytes, spans: Spans) -> pa.Array | None:
+    """Strings that are all as long as the first, in half the time; None where they are not."""
+    count = len(spans.at)
+    size = int(spans.end[0] - spans.at[0])
+    if not size or spans.is_absent.any() or np.any(spans.end - spans.at != size):
+        return None
+    # An item of so many bytes from any position on.
+    items = np.ndarray(len(data) - size + 1, np.dtype((np.void, size)), data, strides=(1,))
+    edges = np.arange(0, (count + 1) * size, size, dtype=np.int32)
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), count, [None, pa.py_buffer(edges), pa.py_buffer(items[spans.at])]
+    )
 
 
 def timestamp_array(milliseconds: Integers) -> pa.Array:

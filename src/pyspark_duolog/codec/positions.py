@@ -3,9 +3,11 @@
 A record is found by the length of the one before it, so a batch can only be walked in order;
 but batches are independent. The first records of all batches are found at once, then the
 second ones, and so on. When few batches are left, stepping through them in Python is faster.
-With all records found, each field is one vectorised step for the whole group.
+Where the records of each batch are of one size, which its length gives away, they are all found
+at once. With all records found, each field is one vectorised step for the whole group.
 """
 
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +20,23 @@ from pyspark_duolog.codec.varints import Bytes, Integers, read_varints
 
 LANES_MIN = 96
 """A step through this many batches takes about as long in numpy as in Python."""
+
+_LONGER_FROM = (1 << 6, 1 << 13, 1 << 20, 1 << 27)
+"""Numbers of records within a batch that take a byte more than those before."""
+
+
+def _sizes_of_records() -> Integers:
+    """By the first two bytes, the lower one first: what a record takes with its length.
+
+    Nothing where they do not tell: a length of three bytes and more, or one that is negative.
+    """
+    low, high = np.arange(1 << 16) & 0xFF, np.arange(1 << 16) >> 8
+    zigzag = np.where(low < 0x80, low, low & 0x7F | high << 7)
+    is_told = ((low < 0x80) | (high < 0x80)) & (zigzag & 1 == 0)
+    return np.where(is_told, (zigzag >> 1) + 1 + (low >= 0x80), 0)
+
+
+_SIZES = _sizes_of_records()
 
 
 class Spans(NamedTuple):
@@ -64,12 +83,11 @@ def find_positions(group: Group) -> Positions:
     _check_order(group, offset_delta)
     count = group.record_count
     is_append_time = np.repeat(group.is_append_time, count)
-    timestamp = np.where(
-        is_append_time,
-        np.repeat(group.append_timestamp, count),
-        # Timestamps are machine words to clients: their sums wrap.
-        np.repeat(group.base_timestamp, count) + timestamp_delta,
-    )
+    # Timestamps are machine words to clients: their sums wrap.
+    timestamp = np.repeat(group.base_timestamp, count) + timestamp_delta
+    if group.is_append_time.any():
+        stamped = np.repeat(group.append_timestamp, count)
+        timestamp = np.where(is_append_time, stamped, timestamp)
     offset = np.repeat(group.base_offset, count) + offset_delta
     return Positions(offset, timestamp, is_append_time, key, value, value.end, end)
 
@@ -84,40 +102,94 @@ def read_spans(data: Bytes, at: Integers) -> Spans:
 
 def _find_records(group: Group) -> tuple[Integers, Integers]:
     """Where the content of every record starts, after its length, and where it ends."""
-    total = int(group.record_count.sum())
-    record_at, record_end = np.empty(total, np.int64), np.empty(total, np.int64)
+    first = np.cumsum(group.record_count) - group.record_count
+    # Two bytes from any position on.
+    pairs = np.ndarray(max(len(group.data) - 1, 0), "<u2", group.data, strides=(1,))
+    guessed = _guess_alike(group, first, pairs)
+    if guessed is not None:
+        end = _next(guessed, group, first)
+        # Where no record begins, there may be no number either.
+        with suppress(CorruptBatch):
+            length, start = read_varints(group.data, guessed)
+            if np.array_equal(start + length, end):
+                return start, end
+    at = _step_through(group, first, pairs)
+    return read_varints(group.data, at)[1], _next(at, group, first)
+
+
+def _next(at: Integers, group: Group, first: Integers) -> Integers:
+    """Where each record ends, by where the next one of its batch begins."""
+    end = np.empty_like(at)
+    end[:-1] = at[1:]
+    end[first + group.record_count - 1] = group.body_end
+    return end
+
+
+def _guess_alike(group: Group, first: Integers, pairs: npt.NDArray[np.uint16]) -> Integers | None:
+    """Where records begin if their fields are as long as those of the first of their batch.
+
+    None where that cannot be. What is only likely has to be checked: no record is looked at
+    but the first ones.
+    """
+    counts = group.record_count
+    size = _record_sizes(group.data, pairs, group.body_at)
+    if np.any(_alike_bytes(counts, size) != group.body_end - group.body_at):
+        return None
+    number = np.arange(int(counts.sum())) - np.repeat(first, counts)
+    return np.repeat(group.body_at, counts) + _alike_bytes(number, np.repeat(size, counts))
+
+
+def _alike_bytes(count: Integers, size: Integers) -> Integers:
+    """What so many records take. They are numbered, and larger numbers take a byte more."""
+    taken = count * size
+    most = count.max()
+    for number in _LONGER_FROM:
+        if most > number:
+            taken += np.maximum(count - number, 0)
+    return taken
+
+
+def _step_through(group: Group, first: Integers, pairs: npt.NDArray[np.uint16]) -> Integers:
+    """Where records begin, of whatever sizes they are."""
+    record_at = np.empty(int(group.record_count.sum()), np.int64)
     order = np.argsort(-group.record_count, kind="stable")
     counts = group.record_count[order]
-    at, body_end = group.body_at[order], group.body_end[order]
-    index = (np.cumsum(group.record_count) - group.record_count)[order]
-    step = 0
-    lanes = len(order)
-    while lanes >= LANES_MIN:
-        length, start = read_varints(group.data, at[:lanes])
-        end = start + length
-        if np.any((length < 0) | (end > body_end[:lanes])):
-            raise CorruptBatch("a record reaches beyond its batch")
-        record_at[index[:lanes]] = start
-        record_end[index[:lanes]] = end
-        at[:lanes] = end
+    at, body_end, index = group.body_at[order], group.body_end[order], first[order]
+    steps = int(counts[LANES_MIN - 1]) if len(counts) >= LANES_MIN else 0
+    for lanes in np.searchsorted(-counts, -np.arange(steps)).tolist():
+        here = at[:lanes]
+        record_at[index[:lanes]] = here
+        here += _record_sizes(group.data, pairs, here)
         index[:lanes] += 1
-        step += 1
-        lanes = int(np.searchsorted(-counts, -step))
-    for lane in range(lanes):
-        first, count = int(index[lane]), int(counts[lane]) - step
-        starts, ends = _walk(group.data, int(at[lane]), int(body_end[lane]), count)
-        record_at[first : first + count] = starts
-        record_end[first : first + count] = ends
-        at[lane] = ends[-1]
+    for lane in np.flatnonzero(counts > steps).tolist():
+        start, count = int(index[lane]), int(counts[lane]) - steps
+        places = _walk(group.data, int(at[lane]), int(body_end[lane]), count)
+        record_at[start : start + count] = places[:-1]
+        at[lane] = places[-1]
+    # No record takes less than a byte, so that the others of a batch end before its last.
     if np.any(at != body_end):
-        raise CorruptBatch("bytes are left after the last record of a batch")
-    return record_at, record_end
+        raise CorruptBatch("the records of a batch do not end where it ends")
+    return record_at
 
 
-def _walk(data: Bytes, at: int, body_end: int, count: int) -> tuple[Integers, Integers]:
-    """One batch, record by record: only where each ends is found in Python."""
+def _record_sizes(data: Bytes, pairs: npt.NDArray[np.uint16], at: Integers) -> Integers:
+    """How much the record at each position takes, with its length. At least one byte each."""
+    try:
+        sizes = _SIZES[pairs[at]]
+    except IndexError:
+        raise CorruptBatch("a record reaches beyond its batch") from None
+    if np.count_nonzero(sizes) == len(sizes):
+        return sizes
+    length, start = read_varints(data, at)
+    if np.any(length < 0):
+        raise CorruptBatch("a record of a negative length")
+    return start - at + length
+
+
+def _walk(data: Bytes, at: int, body_end: int, count: int) -> Integers:
+    """Where each record of one batch begins, and where the last one ends: in Python."""
     body = data[at:body_end].data
-    ends = []
+    places = [0]
     end = 0
     try:
         for _ in range(count):
@@ -128,15 +200,15 @@ def _walk(data: Bytes, at: int, body_end: int, count: int) -> tuple[Integers, In
             else:
                 length, start = read_varint(body, end)
                 end = start + length
-            ends.append(end)
+            places.append(end)
     except IndexError:
         raise CorruptBatch("a record reaches beyond its batch") from None
-    found = np.array(ends, np.int64) + at
-    lengths, starts = read_varints(data, np.concatenate(([at], found[:-1])))
+    found = np.array(places, np.int64) + at
+    lengths, starts = read_varints(data, found[:-1])
     # This also refuses odd numbers, which are negative lengths and were taken for others above.
-    if np.any((lengths < 0) | (starts + lengths != found) | (found > body_end)):
+    if np.any((lengths < 0) | (starts + lengths != found[1:])):
         raise CorruptBatch("a record reaches beyond its batch")
-    return starts, found
+    return found
 
 
 def _check_order(group: Group, offset_delta: Integers) -> None:

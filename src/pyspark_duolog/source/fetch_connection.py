@@ -6,6 +6,8 @@ by id, so that a broker refuses to read one that was deleted and made anew.
 """
 
 import socket
+from collections.abc import Callable
+from contextlib import suppress
 from struct import Struct
 from struct import error as StructError
 from typing import NamedTuple
@@ -40,6 +42,10 @@ _PARTITION = Struct(">ihq16x")
 _PREFERRED_REPLICA_BYTES = 4
 _ABORTED_BYTES = 17
 _UUID_BYTES = 16
+
+
+def _ignore(records: memoryview, count: int) -> None:
+    """For who reads the records when all are there."""
 
 
 class Answer(NamedTuple):
@@ -93,12 +99,14 @@ class FetchConnection:
         except OSError as error:
             raise self._gone(error) from None
 
-    def receive(self) -> Answer:
+    def receive(self, came: Callable[[memoryview, int], None] = _ignore) -> Answer:
+        """`came` is told of an answer's records while they arrive: where they lie, and how many
+        bytes of them are there."""
         try:
             (size,) = _SIZE.unpack(self._exactly(_SIZE.size))
             if not 0 < size <= FRAME_BYTES_MAX:
                 raise MalformedMessage(f"a frame of {size} bytes")
-            frame = self._exactly(size)
+            frame = self._exactly(size, came)
             correlation_id, at = parse_response_header(
                 ApiKey.FETCH, FETCH_VERSION, frame, 0, len(frame)
             )
@@ -113,7 +121,7 @@ class FetchConnection:
     def close(self) -> None:
         self._socket.close()
 
-    def _exactly(self, size: int) -> memoryview:
+    def _exactly(self, size: int, came: Callable[[memoryview, int], None] = _ignore) -> memoryview:
         if len(self._buffer) < size:
             # Larger than this one needs: the next is rarely of quite the same size, and fresh
             # memory is what costs.
@@ -129,6 +137,7 @@ class FetchConnection:
             if not count:
                 raise Unreachable(self._endpoint, "closed the connection")
             received += count
+            _tell(view, received, came)
         return view
 
     def _what_is_there(self, view: memoryview) -> int:
@@ -153,8 +162,31 @@ class FetchConnection:
         return Unreachable(self._endpoint, f"went away: {reason_of(error)}")
 
 
+def _tell(frame: memoryview, received: int, came: Callable[[memoryview, int], None]) -> None:
+    """What cannot be understood is told of when all of it is there."""
+    if came is _ignore:
+        return
+    with suppress(Refused, MalformedMessage, StructError, IndexError):
+        _, at = parse_response_header(ApiKey.FETCH, FETCH_VERSION, frame, 0, len(frame))
+        _, _, at, end = _parse_head(frame, at)
+        # Beyond what is there lies what an earlier answer left.
+        if at <= received:
+            came(frame[at:end], min(received, end) - at)
+
+
 def parse_answer(frame: memoryview, at: int) -> Answer:
     """Of one partition. kio describes the same; its decoder would copy the records."""
+    error, high_watermark, at, end = _parse_head(frame, at)
+    frame_end = end
+    for _ in ("partition", "topic", "response"):
+        frame_end = skip_tags(frame, frame_end, len(frame))
+    if frame_end != len(frame):
+        raise MalformedMessage("a response does not end where its frame ends")
+    return Answer(error, high_watermark, frame[at:end])
+
+
+def _parse_head(frame: memoryview, at: int) -> tuple[str | None, int, int, int]:
+    """The error, the high watermark, and from where to where the records lie."""
     _, error, _ = _TOP.unpack_from(frame, at)
     at += _TOP.size
     refusal = _name(error)
@@ -166,13 +198,7 @@ def parse_answer(frame: memoryview, at: int) -> Answer:
     aborted, at = read_uvarint(frame, at + _PARTITION.size)
     at += max(aborted - 1, 0) * _ABORTED_BYTES + _PREFERRED_REPLICA_BYTES
     size, at = read_uvarint(frame, at)
-    end = at + max(size - 1, 0)
-    frame_end = end
-    for _ in ("partition", "topic", "response"):
-        frame_end = skip_tags(frame, frame_end, len(frame))
-    if frame_end != len(frame):
-        raise MalformedMessage("a response does not end where its frame ends")
-    return Answer(_name(error), high_watermark, frame[at:end])
+    return _name(error), high_watermark, at, at + max(size - 1, 0)
 
 
 def _expect_one(frame: memoryview, at: int) -> int:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from uuid import UUID
 
 import pyarrow as pa
@@ -9,10 +10,10 @@ import pyarrow as pa
 from duolog.client.cluster import is_passing
 from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
 from duolog.model.errors import Refusal
-from pyspark_duolog.arrow_rows import decoded_columns, with_place
+from pyspark_duolog.arrow_rows import Place, decoded_columns
 from pyspark_duolog.asking import CLIENT_ID, RETRY_PAUSE_SECONDS
 from pyspark_duolog.codec.decode import decode
-from pyspark_duolog.codec.layout import Batches, find_batches
+from pyspark_duolog.codec.layout import Batches, Walk
 from pyspark_duolog.errors import BrokerAway, ConnectorError, Damaged, DataLost, place
 from pyspark_duolog.source.brokers import Brokers
 from pyspark_duolog.source.fetch_connection import Answer, FetchConnection
@@ -31,11 +32,13 @@ class RangeReader:
     def __init__(self, options: SourceOptions, wanted: Range, schema: pa.Schema) -> None:
         self._options = options
         self._wanted = wanted
-        self._schema = schema
         self._columns = decoded_columns(schema)
+        self._completed_by = Place(schema, wanted.topic, wanted.partition)
         self._at = wanted.first_offset
         self._connection: FetchConnection | None = None
         self._is_asked = False
+        self._walk: Walk | None = None
+        """Over the answer that was received last."""
         self._patient_until = 0.0
 
     def read(self) -> Iterator[pa.RecordBatch]:
@@ -89,13 +92,24 @@ class RangeReader:
         if not self._is_asked:
             self._ask(self._connection)
         self._is_asked = False
-        return self._connection.receive()
+        self._walk = None
+        return self._connection.receive(self._came)
+
+    def _came(self, records: memoryview, count: int) -> None:
+        """Batches are checked while they arrive, when they are still in a cache."""
+        if self._walk is None:
+            self._walk = Walk(records, self._at)
+        # A batch that is damaged is met again when all of the answer is there.
+        with suppress(Refusal):
+            self._walk.to(count)
 
     def _taken(self, answer: Answer) -> Iterator[pa.RecordBatch]:
         """What an answer has of the range. The next one is asked for before this is decoded."""
         first_offset = self._at
         try:
-            found = find_batches(answer.batches, first_offset)
+            walk = self._walk or Walk(answer.batches, first_offset)
+            walk.to(len(answer.batches))
+            found = walk.found()
         except Refusal as problem:
             raise self._damaged(first_offset, problem) from None
         if found.next_offset == first_offset:
@@ -123,7 +137,7 @@ class RangeReader:
                 first_offset=first_offset,
                 end_offset=wanted.end_offset,
             ):
-                yield with_place(batch, self._schema, wanted.topic, wanted.partition)
+                yield self._completed_by.complete(batch)
         except Refusal as problem:
             raise self._damaged(first_offset, problem) from None
 

@@ -16,12 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from duolog.model.errors import Refusal
-from pyspark_duolog.codec.layout import DECOMPRESSED_BYTES_MAX, Batches, find_batches
+from pyspark_duolog.codec.layout import DECOMPRESSED_BYTES_MAX, Batches, Walk
 from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.source.planning import Range
 
 _LOG_NAMES = "[0-9]" * 20 + ".log"
 _INDEX_ENTRY = np.dtype([("relative_offset", ">u4"), ("position", ">u4")])
+_READ_BYTES = 1 << 18
+"""At a time, so that what was read stays in a processor's own cache until it is checked."""
 
 
 class Chunk(NamedTuple):
@@ -58,7 +60,7 @@ def sealed_chunks(directory: Path, wanted: Range, bytes_max: int) -> Iterator[Ch
     bases = sorted(int(path.stem) for path in directory.glob(_LOG_NAMES))
     next_offset = wanted.first_offset
     first = bisect_right(bases, next_offset) - 1
-    buffer = bytearray(bytes_max)
+    buffer = _memory(bytes_max)
     for index in range(max(first, 0), len(bases) - 1):
         if bases[index] > next_offset or next_offset >= wanted.end_offset:
             return
@@ -69,7 +71,7 @@ def sealed_chunks(directory: Path, wanted: Range, bytes_max: int) -> Iterator[Ch
                 return
 
 
-def _chunks(directory: Path, base: int, first_offset: int, buffer: bytearray) -> Iterator[Chunk]:
+def _chunks(directory: Path, base: int, first_offset: int, buffer: memoryview) -> Iterator[Chunk]:
     stem = directory / f"{base:020d}"
     try:
         file = os.open(stem.with_suffix(".log"), os.O_RDONLY)
@@ -91,24 +93,41 @@ def _chunks(directory: Path, base: int, first_offset: int, buffer: bytearray) ->
         os.close(file)
 
 
-def _read(file: int, position: int, next_offset: int, buffer: bytearray) -> Iterator[Chunk]:
+def _read(file: int, position: int, next_offset: int, buffer: memoryview) -> Iterator[Chunk]:
     while True:
-        count = os.preadv(file, [buffer], position)
-        view = memoryview(buffer)[:count]
+        walk = Walk(buffer, next_offset)
         try:
-            found = find_batches(view, next_offset)
+            count = _fill(file, position, buffer, walk)
+            found = walk.found()
         except Refusal:
             return
         if found.bytes_read:
-            chunk = Chunk(view, found, next_offset)
+            chunk = Chunk(buffer[:count], found, next_offset)
             next_offset = found.next_offset
             position += found.bytes_read
             yield chunk
         elif count == len(buffer) and count < DECOMPRESSED_BYTES_MAX:
             # One batch is larger than all of this.
-            buffer = bytearray(2 * count)
+            buffer = _memory(2 * count)
         else:
             return
+
+
+def _fill(file: int, position: int, view: memoryview, walk: Walk) -> int:
+    """How much there was to read. The batches are gone through as they come."""
+    filled = 0
+    while filled < len(view):
+        count = os.preadv(file, [view[filled : filled + _READ_BYTES]], position + filled)
+        if not count:
+            break
+        filled += count
+        walk.to(filled)
+    return filled
+
+
+def _memory(size: int) -> memoryview:
+    """Of numpy, which asks for huge pages: records are looked up all over it."""
+    return np.empty(size, np.uint8).data
 
 
 def _indexed_position(index: Path, relative_offset: int) -> int:

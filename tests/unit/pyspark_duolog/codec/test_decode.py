@@ -17,7 +17,7 @@ from duolog.records.iterator import iter_batches, iter_records
 from duolog.records.record import Record
 from pyspark_duolog.codec import positions
 from pyspark_duolog.codec.decode import decode
-from pyspark_duolog.codec.layout import find_batches
+from pyspark_duolog.codec.layout import Walk, find_batches
 
 MIB = 1 << 20
 LANES_MIN = [1, 96]
@@ -50,6 +50,7 @@ def log_of(batches: list[list[Record]], compressions: list[int], gap: int) -> by
     compressions=st.lists(st.integers(0, 4), min_size=1, max_size=3),
     gap=st.integers(0, 3),
     group_bytes_max=st.sampled_from([1, 500, MIB]),
+    part_bytes=st.sampled_from([1, 300, MIB]),
 )
 def test_what_is_decoded_is_what_the_broker_reads(
     lanes_min: int,
@@ -57,12 +58,67 @@ def test_what_is_decoded_is_what_the_broker_reads(
     compressions: list[int],
     gap: int,
     group_bytes_max: int,
+    part_bytes: int,
 ) -> None:
     buffer = log_of(batches, compressions, gap)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(positions, "LANES_MIN", lanes_min)
-        decoded = list(decode(buffer, group_bytes_max=group_bytes_max))
+        decoded = list(decode(buffer, group_bytes_max=group_bytes_max, part_bytes=part_bytes))
     assert records_of(decoded) == one_by_one(buffer)
+
+
+def sized(*sizes: int) -> list[Record]:
+    """Records with values of these sizes, whose bytes begin no number."""
+    return [Record(None, b"\xff" * size, (), 1, None) for size in sizes]
+
+
+@pytest.mark.parametrize("size", [0, 1, 630, 9000])
+@pytest.mark.parametrize("counts", [(1,), (63, 64, 65), (25, 110, 7)])
+def test_records_of_one_size_are_found_without_stepping_through_them(
+    size: int, counts: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buffer = log_of([sized(*[size] * count) for count in counts], [0], gap=0)
+    monkeypatch.delattr(positions, "_step_through")
+    assert records_of(list(decode(buffer))) == one_by_one(buffer)
+
+
+@pytest.mark.parametrize("lanes_min", LANES_MIN)
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [sized(300, 200, 400)],
+        [sized(100, 100, 100), sized(100, 101, 99)],
+        [sized(10, 9000), sized(9000, 10, 200_000), sized(1)],
+    ],
+)
+def test_records_of_several_sizes_are_found_even_if_one_size_would_fit(
+    lanes_min: int, batches: list[list[Record]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buffer = log_of(batches, [0], gap=0)
+    monkeypatch.setattr(positions, "LANES_MIN", lanes_min)
+    assert records_of(list(decode(buffer))) == one_by_one(buffer)
+
+
+def test_records_are_handed_on_in_parts_of_about_one_size() -> None:
+    buffer = log_of([sized(*[1000] * 50)] * 4, [0], gap=0)
+    parts = list(decode(buffer, part_bytes=20_000))
+    assert {part.num_rows for part in parts[:-1]} <= {19, 20}
+    assert records_of(parts) == one_by_one(buffer)
+
+
+@given(batches=st.lists(records(), min_size=1, max_size=4), piece=st.integers(1, 500))
+def test_a_buffer_that_is_filled_piece_by_piece_is_found_to_hold_the_same(
+    batches: list[list[Record]], piece: int
+) -> None:
+    buffer = log_of(batches, [0], gap=2)[:-1]
+    walk = Walk(buffer, 0)
+    for filled in range(0, len(buffer), piece):
+        walk.to(filled)
+    walk.to(len(buffer))
+    found, expected = walk.found(), find_batches(buffer, 0)
+    assert found.at.tolist() == expected.at.tolist()
+    assert found.bytes_read == expected.bytes_read < len(buffer)
+    assert found.next_offset == expected.next_offset
 
 
 @given(batches=st.lists(records(), min_size=1, max_size=4), data=st.data())

@@ -1,5 +1,5 @@
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
 from struct import error as StructError
 from threading import Thread
@@ -101,11 +101,15 @@ def answer_in_pieces(
     return thread
 
 
-def fetched(listener: socket.socket) -> bytes:
+def ignore(records: memoryview, count: int) -> None:
+    """Of what has come so far."""
+
+
+def fetched(listener: socket.socket, came: Callable[[memoryview, int], None] = ignore) -> bytes:
     connection = FetchConnection(listener.getsockname(), client_id="test")
     try:
         connection.send(UUID(int=5), 3, 0, 1 << 20)
-        return bytes(connection.receive().batches)
+        return bytes(connection.receive(came).batches)
     finally:
         connection.close()
 
@@ -121,6 +125,21 @@ def test_a_broker_that_is_slow_but_speaks_is_listened_to(listener: socket.socket
     answering = answer_in_pieces(listener, framed(records), pieces, SILENCE_SECONDS_MAX / 5)
     assert fetched(listener) == records
     answering.join()
+
+
+def test_records_are_told_of_while_they_arrive(listener: socket.socket) -> None:
+    records = bytes(range(250)) * 400
+    heard: list[bytes] = []
+    answering = answer_in_pieces(listener, framed(records), 4, SILENCE_SECONDS_MAX / 2)
+
+    def came(there: memoryview, count: int) -> None:
+        heard.append(bytes(there[:count]))
+
+    assert fetched(listener, came) == records
+    answering.join()
+    assert len(heard) > 1
+    assert all(records.startswith(each) for each in heard)
+    assert heard[-1] == records
 
 
 def test_a_broker_that_says_nothing_more_is_given_up(listener: socket.socket) -> None:
