@@ -20,7 +20,7 @@ from pyspark_duolog.codec.varints import Bytes
 OFFSET_MAX = (1 << 63) - 1
 PART_BYTES = 5 << 19
 """Of records that are handed on together. They are copied here, to the JVM and several times in
-it, which takes a fifth less while they stay in a cache. Beyond a few megabytes the JVM takes
+it, which takes less while they stay in a cache. Beyond a few megabytes the JVM takes
 fresh memory for each part, too."""
 
 RECORD_TYPES: Mapping[str, pa.DataType] = {
