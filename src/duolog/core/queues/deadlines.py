@@ -77,11 +77,11 @@ class Deadlines:
         return held is not None and held.is_in_flight and held.deadline_ms == deadline_ms
 
     def _sweep(self) -> None:
+        """From what is in flight, not from the entries: of these most are stale now."""
         living: dict[int, list[int]] = {}
-        for deadline_ms, offsets in self._offsets_at.items():
-            kept = [offset for offset in offsets if self._is_live(offset, deadline_ms)]
-            if kept:
-                living[deadline_ms] = kept
+        for offset, held in self._held.items():
+            if held.is_in_flight:
+                living.setdefault(held.deadline_ms, []).append(offset)
         self._offsets_at = living
         self._size = sum(map(len, living.values()))
         self._times_ms = list(living)
