@@ -48,7 +48,8 @@ class MessageReader:
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
         self._ahead: list[Record] = []
-        """Records one behind the other that were read and are likely to be wanted next."""
+        """Records one behind the other that were read and are likely to be wanted next: no more
+        than a block has, or a batch."""
         self._ahead_offset = 0
         """Of the first of them."""
         self._kept: OrderedDict[int, Record] = OrderedDict()
