@@ -6,15 +6,17 @@ Answers are given at once, unless `hold` was called: then they wait for `release
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
 from duolog.broker.queues.catalog import QueueEntry
 from duolog.broker.queues.move_tasks import MoveTask
 from duolog.broker.queues.queue import Counts
-from duolog.broker.queues.receiving import Received
+from duolog.broker.queues.receiving import Asker, Received
 from duolog.broker.queues.routing.requests import Level
-from duolog.broker.queues.sending import Sent
+from duolog.broker.queues.sending import Sent, SentRun
+from duolog.broker.queues.turn import Turn
 from duolog.config.queue import changed_attributes, parse_queue_config
 from duolog.core.queues.message import Message, Outgoing
 from duolog.model.errors import Refusal
@@ -59,6 +61,8 @@ class FakeReceive:
 
 
 class FakeQueue:
+    is_undivided = True
+
     def __init__(self, entry: QueueEntry) -> None:
         self.entry = entry
         self.stored: dict[int, Stored] = {}
@@ -103,7 +107,14 @@ class FakeQueue:
         self.stored[number] = Stored(message, f"id-{number}", number)
 
     def send_plain(self, bodies: Sequence[bytes], done: Callable[[Any], None]) -> None:
-        self.send([Outgoing(body.decode()) for body in bodies], done)
+        def sent(results: list[Sent | Refusal] | Refusal) -> None:
+            if isinstance(results, Refusal) or any(isinstance(each, Refusal) for each in results):
+                done(results)
+            else:
+                fields = [(each.message_id, each.body_md5) for each in results]
+                done(SentRun(*map(list, zip(*fields, strict=True))))
+
+        self.send([Outgoing(body.decode()) for body in bodies], sent)
 
     def send(self, messages: Sequence[Outgoing], done: Callable[[Any], None]) -> None:
         results: list[Sent | Refusal] = []
@@ -157,6 +168,9 @@ class FakeQueue:
         self._answer(asked["done"], found)
         return receive
 
+    def receive_each(self, asker: Asker, tokens: Sequence[Any], **asked: Any) -> list[FakeReceive]:
+        return [self.receive(**asked, done=partial(asker.received, token)) for token in tokens]
+
     def delete(self, handles: Sequence[str], done: Callable[[Any], None]) -> None:
         self._answer(done, [self._settle(handle, delete=True) for handle in handles])
 
@@ -207,6 +221,7 @@ class FakeQueues:
         self.queues: dict[str, FakeQueue] = {}
         self.purged: list[str] = []
         self.move_tasks = FakeMoveTasks()
+        self.turn = Turn()
 
     def make(self, name: str, **attributes: str) -> FakeQueue:
         entry = QueueEntry(

@@ -1,30 +1,83 @@
-"""The answer to one request, from its arrival until it is counted and sent."""
+"""Answers to requests: given one by one, or to all that came together, and counted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from duolog.model.errors import Refusal
 from duolog.observe.metrics import OperationStats
-from duolog.ports.http import Deferred, Response
-from duolog.sqs_api.context import Context
-from duolog.sqs_api.dispatch import Waiting
+from duolog.ports.http import Deferred
 from duolog.sqs_api.faults import INTERNAL, fault_of
 from duolog.sqs_api.protocols import WireProtocol
-from duolog.wire.sqs.apis import ACTIONS, Action
+from duolog.sqs_api.request_ids import RequestIds
+from duolog.wire.sqs.apis import Action
 from duolog.wire.sqs.errors import Fault, fault
 from duolog.wire.sqs.messages import Shape
 
-_OF_BATCHES = frozenset(each.result for each in ACTIONS.values() if each.name.endswith("Batch"))
+
+class Answers:
+    """How requests for one action are answered by one protocol."""
+
+    __slots__ = ("_is_of_batches", "_next_id", "_stats", "action", "now_ns", "protocol")
+
+    def __init__(
+        self,
+        protocol: WireProtocol,
+        action: Action | None,
+        stats: OperationStats,
+        request_ids: RequestIds,
+        now_ns: Callable[[], int],
+    ) -> None:
+        """`action`: None where it is not known what is asked for."""
+        self.protocol = protocol
+        self.action = action
+        self._stats = stats
+        self._next_id = request_ids.next
+        self.now_ns = now_ns
+        self._is_of_batches = action is not None and action.name.endswith("Batch")
+
+    def succeed(self, answers: Sequence["Answer"], results: Iterable[Shape | None]) -> None:
+        """Of requests that came together; an action without a result has None."""
+        action, next_id, success = self.action, self._next_id, self.protocol.success
+        assert action is not None
+        self._stats.done(answers[0].started_ns, self.now_ns(), len(answers))
+        for answer, result in zip(answers, results, strict=True):
+            if self._is_of_batches and getattr(result, "failed", None):
+                # A batch of which an entry failed is a success that tells of an error.
+                self._stats.failed += 1
+            answer.complete(success(action, result, next_id()))
+
+    def fail(self, answer: "Answer", found: Fault) -> None:
+        self._stats.done(answer.started_ns, self.now_ns())
+        self._stats.failed += 1
+        answer.complete(self.protocol.failure(found, self._next_id()))
 
 
 class Answer(Deferred, eq=False):
-    protocol: WireProtocol
-    action: Action | None
-    """None when it is not known what is asked for."""
-    stats: OperationStats
-    request_id: bytes
+    answers: Answers
+    content: Any
+    """Of the request, as it came."""
     started_ns: int
-    now_ns: Callable[[], int]
+    """When the first of those came that are handled together."""
+    asked: Any = None
+    """What it says, once it is known."""
+    is_plain_ascii: bool = False
+    """Whether all text of it is ASCII, and certainly without control characters."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody still waits for it."""
+        return self.response is None and not self.is_abandoned
+
+    def done(self, result: Shape | Refusal | None) -> None:
+        """Answer now; an action without a result has None."""
+        if isinstance(result, Refusal):
+            self.answers.fail(self, fault_of(result))
+        else:
+            self.answers.succeed((self,), (result,))
+
+    def fail(self) -> None:
+        """A bug is the event loop's to report, but the client has to hear something too."""
+        self.answers.fail(self, fault(INTERNAL))
 
     def give_up(self, refusal: Refusal) -> None:
         """Answer though it may still be done: nobody hears of that."""
@@ -33,37 +86,3 @@ class Answer(Deferred, eq=False):
         self.is_abandoned = True
         if on_abandoned is not None:
             on_abandoned()
-
-    def done(self, result: Shape | Refusal | None) -> None:
-        """Answer now; an action without a result has None."""
-        if isinstance(result, Refusal):
-            self.complete(self._failure(fault_of(result)))
-            return
-        stats = self.stats
-        stats.done(self.started_ns, self.now_ns())
-        if type(result) in _OF_BATCHES and getattr(result, "failed", None):
-            # A batch of which an entry failed is a success that tells of an error.
-            stats.failed += 1
-        assert self.action is not None
-        self.complete(self.protocol.success(self.action, result, self.request_id))
-
-    async def after(
-        self, handle: Waiting, context: Context, asked: Any, counted: Callable[[object], None]
-    ) -> None:
-        """Answer when the action is through; what it came to is counted first."""
-        result: Shape | Refusal | None
-        try:
-            result = await handle(context, asked)
-        except Refusal as refusal:
-            result = refusal
-        except Exception:
-            # A bug is the event loop's to report, but the client has to hear something too.
-            self.complete(self._failure(fault(INTERNAL)))
-            raise
-        counted(result)
-        self.done(result)
-
-    def _failure(self, found: Fault) -> Response:
-        self.stats.done(self.started_ns, self.now_ns())
-        self.stats.failed += 1
-        return self.protocol.failure(found, self.request_id)

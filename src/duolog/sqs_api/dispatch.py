@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from duolog.broker.queues.queue import Queue
 from duolog.sqs_api.actions import (
     add_permission,
     cancel_message_move_task,
@@ -28,20 +29,24 @@ from duolog.sqs_api.actions import (
     tag_queue,
     untag_queue,
 )
+from duolog.sqs_api.answers import Answer
 from duolog.sqs_api.context import Abandon, Context, Done
 from duolog.wire.sqs.messages import Shape
 
-CallingBack = Callable[[Context, Any, Done[Any]], Abandon | None]
+OneByOne = Callable[[Context, Any, Done[Any]], Abandon | None]
+Together = Callable[[Context, Queue, list[Answer]], list[Answer]]
+"""Serves what is usual of the requests to one queue that a turn brought; returns the others,
+each of which is to be looked at by itself."""
 Waiting = Callable[[Context, Any], Coroutine[Any, Any, Shape | None]]
 
-CALLING_BACK: dict[str, CallingBack] = {
-    "ChangeMessageVisibility": change_message_visibility.handle,
-    "ChangeMessageVisibilityBatch": change_message_visibility_batch.handle,
-    "DeleteMessage": delete_message.handle,
-    "DeleteMessageBatch": delete_message_batch.handle,
-    "ReceiveMessage": receive_message.handle,
-    "SendMessage": send_message.handle,
-    "SendMessageBatch": send_message_batch.handle,
+MOVING: dict[str, tuple[OneByOne, Together | None]] = {
+    "ChangeMessageVisibility": (change_message_visibility.handle, None),
+    "ChangeMessageVisibilityBatch": (change_message_visibility_batch.handle, None),
+    "DeleteMessage": (delete_message.handle, delete_message.handle_together),
+    "DeleteMessageBatch": (delete_message_batch.handle, delete_message_batch.handle_together),
+    "ReceiveMessage": (receive_message.handle, receive_message.handle_together),
+    "SendMessage": (send_message.handle, send_message.handle_together),
+    "SendMessageBatch": (send_message_batch.handle, send_message_batch.handle_together),
 }
 """What moves messages: a task for each would cost more than the rest of the request."""
 

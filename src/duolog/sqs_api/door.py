@@ -3,7 +3,6 @@
 import asyncio
 import uuid
 from collections.abc import Coroutine, Mapping
-from functools import partial
 from typing import Any
 
 from duolog.broker.queues.queues import Queues
@@ -12,23 +11,21 @@ from duolog.model.errors import Refusal
 from duolog.observe.metrics import Metrics
 from duolog.ports.clock import Clock
 from duolog.ports.http import Deferred, Request
-from duolog.sqs_api.answers import Answer
+from duolog.sqs_api.answers import Answer, Answers
 from duolog.sqs_api.arns import Arns
 from duolog.sqs_api.authentication import Authentication
 from duolog.sqs_api.context import Context
-from duolog.sqs_api.dispatch import CALLING_BACK, WAITING
+from duolog.sqs_api.dispatch import MOVING, WAITING
 from duolog.sqs_api.overdue import Overdue
 from duolog.sqs_api.protocols import WireProtocol, protocol_of
 from duolog.sqs_api.queue_urls import QueueUrls
 from duolog.sqs_api.request_ids import RequestIds
-from duolog.sqs_api.routes import Route
+from duolog.sqs_api.routes import Gathering, Route, Tasks
 from duolog.sqs_api.usage import QueueUsage
 from duolog.wire.sqs.apis import ACTIONS, Action
-from duolog.wire.sqs.messages import Shape
 
 PROTOCOL = "sqs"
 ROUTES_MAX = 1_024
-SENDING = ("SendMessage", "SendMessageBatch")
 NO_ACTION = "unknown"
 """Under which requests are counted that ask for no action of ours, or may not ask at all."""
 
@@ -63,44 +60,19 @@ class SqsDoor:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __call__(self, request: Request) -> Deferred:
-        started_ns = self._now_ns()
-        request_id = self._request_ids.next()
         memo = request.memo
-        route: Route | None = None if memo is None else memo.known
-        content: Any = request.body
-        if route is None:
-            protocol = protocol_of(request)
-            try:
-                sender_id = self._authentication.sender_of(request)
-                action, content = protocol.open(request)
-            except Refusal as refusal:
-                stats = self._stats[NO_ACTION]
-                answer = Answer(protocol, None, stats, request_id, started_ns, self._now_ns)
-                answer.done(refusal)
-                return answer
-            route = self._route(request, protocol, action, sender_id)
-        protocol, action, stats, call_back, has_text, context, plain_context = route
-        answer = Answer(protocol, action, stats, request_id, started_ns, self._now_ns)
-        asked: Shape | None = None
+        if memo is not None and memo.known is not None:
+            route: Route = memo.known
+            return route.take(request.body)
+        protocol = protocol_of(request)
         try:
-            asked = protocol.decode(action, content)
-            if has_text and protocol.is_plain_ascii(content):
-                context = plain_context
-            if call_back is None:
-                name = action.name
-                counted = partial(self._usage.count_other, name, asked)
-                self._begin(answer.after(WAITING[name], context, asked, counted))
-                self._overdue.watch(answer)
-                return answer
-            abandon = call_back(context, asked, answer.done)
-            if answer.response is None:
-                answer.on_abandoned = abandon
-                self._overdue.watch(answer)
+            sender_id = self._authentication.sender_of(request)
+            action, content = protocol.open(request)
         except Refusal as refusal:
-            if asked is not None:
-                self._usage.count_refused(action.name, asked)
+            answer = Answer(self._answers(protocol, None), request.body, self._now_ns())
             answer.done(refusal)
-        return answer
+            return answer
+        return self._route(request, protocol, action, sender_id).take(content)
 
     def _route(
         self, request: Request, protocol: WireProtocol, action: Action, sender_id: str
@@ -135,15 +107,16 @@ class SqsDoor:
             )
             for is_plain_ascii in (False, True)
         )
-        return Route(
-            protocol,
-            action,
-            self._stats[action.name],
-            CALLING_BACK.get(action.name),
-            action.name in SENDING,
-            context,
-            plain_context,
-        )
+        answers = self._answers(protocol, action)
+        handlers = MOVING.get(action.name)
+        if handlers is None:
+            return Tasks(answers, context, WAITING[action.name], self._overdue, self._begin)
+        contexts = context, plain_context
+        return Gathering(answers, contexts, handlers, self._queues.turn, self._overdue)
+
+    def _answers(self, protocol: WireProtocol, action: Action | None) -> Answers:
+        stats = self._stats[NO_ACTION if action is None else action.name]
+        return Answers(protocol, action, stats, self._request_ids, self._now_ns)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Go on with it although its client may go: half of a change would be left behind."""

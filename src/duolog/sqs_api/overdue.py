@@ -5,7 +5,7 @@ A client is told after a while that nobody knows; it may ask again.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from duolog.model.errors import RequestTimedOut
 from duolog.sqs_api.answers import Answer
@@ -22,10 +22,15 @@ class Overdue:
         """The oldest first."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def watch(self, answer: Answer) -> None:
-        self._pending[answer] = None
-        answer.pending = self._pending
-        if self._timer is None:
+    def watch(self, answers: Sequence[Answer]) -> None:
+        """Those of them that are still waited for. Most are answered in the turn in which they
+        came, so it is better called behind that."""
+        pending = self._pending
+        for answer in answers:
+            if answer.is_open:
+                pending[answer] = None
+                answer.pending = pending
+        if pending and self._timer is None:
             self._set()
 
     def _set(self) -> None:

@@ -1,22 +1,187 @@
-"""What requests that are alike have in common: by which protocol and by whom what is asked for."""
+"""Where requests go that are alike: the same action, by the same protocol, for the same sender.
 
-from typing import NamedTuple
+Actions that move messages are handled for all requests of a turn together: most of what one of
+them costs is not more for sixteen. The others have a task each.
+"""
 
-from duolog.observe.metrics import OperationStats
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from duolog.broker.queues.routing.routed_queue import RoutedQueue
+from duolog.broker.queues.turn import Turn
+from duolog.model.errors import Refusal
+from duolog.sqs_api.answers import Answer, Answers
 from duolog.sqs_api.context import Context
-from duolog.sqs_api.dispatch import CallingBack
-from duolog.sqs_api.protocols import WireProtocol
-from duolog.wire.sqs.apis import Action
+from duolog.sqs_api.dispatch import OneByOne, Together, Waiting
+from duolog.sqs_api.overdue import Overdue
+from duolog.wire.sqs.messages import Shape
+
+_WITH_TEXT = ("SendMessage", "SendMessageBatch")
+"""Of what is asked with these, every character counts."""
+_REPEATED = "ReceiveMessage"
+"""Consumers ask for the same again and again."""
 
 
-class Route(NamedTuple):
-    protocol: WireProtocol
-    action: Action
-    stats: OperationStats
-    call_back: CallingBack | None
-    """None for an action that has to be waited for in a task."""
-    has_text: bool
-    """Whether what is asked may have text of which every character counts."""
-    context: Context
-    plain_context: Context
-    """Of a request all of whose text is ASCII, and certainly without control characters."""
+class Gathering:
+    """Requests for an action that moves messages, until the turn ends."""
+
+    __slots__ = (
+        "_answers",
+        "_context",
+        "_gathered",
+        "_has_text",
+        "_is_repeated",
+        "_one_by_one",
+        "_overdue",
+        "_plain_context",
+        "_started_ns",
+        "_together",
+        "_turn",
+    )
+
+    def __init__(
+        self,
+        answers: Answers,
+        contexts: tuple[Context, Context],
+        handlers: tuple[OneByOne, Together | None],
+        turn: Turn,
+        overdue: Overdue,
+    ) -> None:
+        """`contexts`: of any request, and of one whose text is plain ASCII."""
+        self._answers = answers
+        self._context, self._plain_context = contexts
+        self._one_by_one, self._together = handlers
+        self._turn = turn
+        self._overdue = overdue
+        assert answers.action is not None
+        self._has_text = answers.action.name in _WITH_TEXT
+        self._is_repeated = answers.action.name == _REPEATED
+        self._gathered: list[Answer] = []
+        self._started_ns = 0
+
+    def take(self, content: Any) -> Answer:
+        gathered = self._gathered
+        if not gathered:
+            self._started_ns = self._answers.now_ns()
+            self._turn.gather(self)
+        answer = Answer(self._answers, content, self._started_ns)
+        gathered.append(answer)
+        return answer
+
+    def flush(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        try:
+            for url, answers in self._by_queue(gathered).items():
+                self._serve(url, answers)
+        except Exception:
+            for answer in gathered:
+                if answer.is_open:
+                    answer.fail()
+            raise
+        # Most are answered before the turn is over.
+        asyncio.get_running_loop().call_soon(self._overdue.watch, gathered)
+
+    def _by_queue(self, gathered: Sequence[Answer]) -> dict[str, list[Answer]]:
+        """By the URL that they name. What cannot be understood is refused."""
+        action, protocol = self._answers.action, self._answers.protocol
+        assert action is not None
+        decode, is_plain_ascii = protocol.decode, protocol.is_plain_ascii
+        by_url: dict[str, list[Answer]] = {}
+        known: Any = None
+        asked: Any = None
+        for answer in gathered:
+            content = answer.content
+            if not self._is_repeated or content != known:
+                try:
+                    asked = decode(action, content)
+                except Refusal as refusal:
+                    answer.done(refusal)
+                    continue
+                known = content
+            answer.asked = asked
+            if self._has_text:
+                answer.is_plain_ascii = is_plain_ascii(content)
+            url = asked.queue_url
+            if url in by_url:
+                by_url[url].append(answer)
+            else:
+                by_url[url] = [answer]
+        return by_url
+
+    def _serve(self, url: str, answers: list[Answer]) -> None:
+        try:
+            queue = self._context.queue(url)
+        except Refusal as refusal:
+            for answer in answers:
+                self._refuse(answer, refusal)
+            return
+        if self._together is not None and not isinstance(queue, RoutedQueue) and queue.is_undivided:
+            answers = self._together(self._context, queue, answers)
+        for answer in answers:
+            context = self._plain_context if answer.is_plain_ascii else self._context
+            try:
+                abandon = self._one_by_one(context, answer.asked, answer.done)
+            except Refusal as refusal:
+                self._refuse(answer, refusal)
+                continue
+            if abandon is not None and answer.response is None:
+                if answer.is_abandoned:
+                    abandon()
+                else:
+                    answer.on_abandoned = abandon
+
+    def _refuse(self, answer: Answer, refusal: Refusal) -> None:
+        assert self._answers.action is not None
+        self._context.usage.count_refused(self._answers.action.name, answer.asked)
+        answer.done(refusal)
+
+
+class Tasks:
+    """Requests for an action that has to be waited for, with a task each."""
+
+    __slots__ = ("_answers", "_begin", "_context", "_handle", "_overdue")
+
+    def __init__(
+        self,
+        answers: Answers,
+        context: Context,
+        handle: Waiting,
+        overdue: Overdue,
+        begin: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        """`begin` starts a task and sees to it that it is not lost."""
+        self._answers = answers
+        self._context = context
+        self._handle = handle
+        self._overdue = overdue
+        self._begin = begin
+
+    def take(self, content: Any) -> Answer:
+        answers = self._answers
+        answer = Answer(answers, content, answers.now_ns())
+        assert answers.action is not None
+        try:
+            answer.asked = answers.protocol.decode(answers.action, content)
+        except Refusal as refusal:
+            answer.done(refusal)
+            return answer
+        self._begin(self._serve(answer, answers.action.name))
+        self._overdue.watch((answer,))
+        return answer
+
+    async def _serve(self, answer: Answer, action: str) -> None:
+        """What it came to is counted before it is told."""
+        result: Shape | Refusal | None
+        try:
+            result = await self._handle(self._context, answer.asked)
+        except Refusal as refusal:
+            result = refusal
+        except Exception:
+            answer.fail()
+            raise
+        self._context.usage.count_other(action, answer.asked, result)
+        answer.done(result)
+
+
+Route = Gathering | Tasks

@@ -24,7 +24,7 @@ from tests.unit.sqs_api.workbench import (
 from duolog.model.errors import StorageFailed
 from duolog.model.queue_errors import QueueDoesNotExist
 from duolog.ports.http import Memo, Request, Response
-from duolog.sqs_api.dispatch import CALLING_BACK, WAITING
+from duolog.sqs_api.dispatch import MOVING, WAITING
 
 MODEL = botocore.session.get_session().get_service_model("sqs")
 
@@ -36,12 +36,14 @@ def refused(sqs: Workbench, response: Response) -> Refused:
 
 
 def test_every_action_of_the_api_is_served_once() -> None:
-    assert set(CALLING_BACK) | set(WAITING) == set(MODEL.operation_names)
-    assert not set(CALLING_BACK) & set(WAITING)
+    assert set(MOVING) | set(WAITING) == set(MODEL.operation_names)
+    assert not set(MOVING) & set(WAITING)
 
 
 def test_modules_are_named_for_their_actions() -> None:
-    for name, handle in {**CALLING_BACK, **WAITING}.items():
+    handlers = [(name, handle) for name, handle in WAITING.items()]
+    handlers += [(name, each) for name, both in MOVING.items() for each in both if each]
+    for name, handle in handlers:
         module = handle.__module__.rpartition(".")[2]
         assert "".join(part.title() for part in module.split("_")) == name
 
@@ -267,6 +269,19 @@ async def test_a_client_that_goes_abandons_its_receive(sqs: Workbench) -> None:
     assert len(queue.abandoned) == 1
 
 
+async def test_who_goes_in_the_turn_in_which_it_came_receives_nothing(sqs: Workbench) -> None:
+    queue = sqs.queues.make("q")
+    await sqs.call("SendMessage", QueueUrl=url("q"), MessageBody="x")
+    request = sqs.request("ReceiveMessage", {"QueueUrl": url("q")})
+    gone, other = sqs.door(request), sqs.door(request)
+    gone.abandon()
+    sqs.queues.turn.flush()
+    assert gone.response is None
+    assert other.response is not None
+    assert len(sqs.parse("ReceiveMessage", other.response)["Messages"]) == 1
+    assert queue.counts().in_flight == 1
+
+
 async def test_a_queue_that_is_deleted_tells_who_waits_at_it(sqs: Workbench) -> None:
     queue = sqs.queues.make("q")
     answer = sqs.begin("ReceiveMessage", QueueUrl=url("q"), WaitTimeSeconds=20)
@@ -305,12 +320,13 @@ async def test_a_receive_leaves_nothing_to_the_garbage_collector(sqs: Workbench,
     seconds = 0 if end == "at once" else 20
     request = sqs.request("ReceiveMessage", {"QueueUrl": url("q"), "WaitTimeSeconds": seconds})
     # What the first request of its kind makes is kept, and replaces what was kept before.
-    sqs.door(sqs.request("ReceiveMessage", {"QueueUrl": url("q"), "WaitTimeSeconds": 0}))
+    await sqs.call("ReceiveMessage", QueueUrl=url("q"), WaitTimeSeconds=0)
     queue.receives.clear()
     gc.collect()
     gc.disable()
     try:
         answer = sqs.door(request)
+        sqs.queues.turn.flush()
         if end == "abandoned":
             answer.abandon()
         elif end == "later":

@@ -60,6 +60,7 @@ async def test_answers_are_not_kept(sqs: Workbench) -> None:
     queue.hold()
     sqs.begin("SendMessage", QueueUrl=url("q"), MessageBody="x")
     sqs.begin("SendMessage", QueueUrl=url("q"), MessageBody="y").abandon()
+    await asyncio.sleep(0)
     assert len(sqs.door._overdue._pending) == 1
     queue.release()
     assert not sqs.door._overdue._pending

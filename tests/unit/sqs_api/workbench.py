@@ -84,7 +84,10 @@ class Workbench:
         raise AssertionError("it waits")
 
     def begin(self, action: str, **parameters: Any) -> Deferred:
-        return self.door(self.request(action, parameters))
+        """To the end of the turn in which it came."""
+        answer = self.door(self.request(action, parameters))
+        self.queues.turn.flush()
+        return answer
 
     def request(self, action: str, parameters: Mapping[str, Any]) -> Request:
         if self.protocol == "json":

@@ -4,12 +4,14 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import repeat
+from typing import Any
 
 from duolog.broker.queues.commits import Commits
 from duolog.broker.queues.handing_out import received, received_by_each, within_bytes
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
-from duolog.broker.queues.receiving import Receive, Received, ReceivesTogether
+from duolog.broker.queues.receiving import Asker, Receive, Received, ReceivesTogether, Told
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import OverLimit
 from duolog.records.changes import Cause, Deleted, Trimmed, VisibilityChanged
@@ -42,7 +44,7 @@ class Consuming:
         wait_ms: int,
         visibility_ms: int | None,
         attempt: str | None,
-        done: Callable[[list[Received] | Refusal], None],
+        done: Callable[[Sequence[Received] | Refusal], None],
         bytes_max: int | None = None,
     ) -> Receive:
         """Answered with messages, or after `wait_ms` without any.
@@ -52,11 +54,35 @@ class Consuming:
         if visibility_ms is None:
             visibility_ms = self._queue.config.visibility_timeout_seconds * 1000
         name = attempt.encode() if attempt else b""
-        receive = Receive(count, visibility_ms, name, done, self._on_handed_out, bytes_max)
+        asker, token = Told(done), None
+        receive = Receive(count, visibility_ms, name, asker, token, self._on_handed_out, bytes_max)
         if not self._gathered:
             self._queue.turn.gather(self)
         self._gathered.append((receive, wait_ms))
         return receive
+
+    def receive_each(
+        self,
+        asker: Asker,
+        tokens: Sequence[Any],
+        *,
+        count: int,
+        wait_ms: int,
+        visibility_ms: int | None,
+        attempt: str | None,
+    ) -> list[Receive]:
+        """As `receive`, for several that ask for the same; each is told by its token."""
+        if visibility_ms is None:
+            visibility_ms = self._queue.config.visibility_timeout_seconds * 1000
+        name = attempt.encode() if attempt else b""
+        on_handed_out = self._on_handed_out
+        receives = [
+            Receive(count, visibility_ms, name, asker, token, on_handed_out) for token in tokens
+        ]
+        if not self._gathered:
+            self._queue.turn.gather(self)
+        self._gathered += zip(receives, repeat(wait_ms))
+        return receives
 
     def flush(self) -> None:
         """Serve the receives of this turn: those that are alike with one change."""
@@ -215,7 +241,7 @@ class Consuming:
             partition, offsets, now_ms, receive.visibility_ms, receive.attempt
         )
         receive.handed_out.append((partition, offsets))
-        receive.found += received(self._queue, partition, records, now_ms)
+        receive.found = [*receive.found, *received(self._queue, partition, records, now_ms)]
         self._queue.owner.rearm(partition)
         return end_offset
 
@@ -295,7 +321,7 @@ class Consuming:
                 )
                 records.append(record)
         # All at once, as they were the first time: the receipts are the same then.
-        receive.found += received(self._queue, partition, records, now_ms)
+        receive.found = [*receive.found, *received(self._queue, partition, records, now_ms)]
         self._queue.owner.rearm(partition)
         if not receive.visibility_ms:
             # Others may have them already, but not in the middle of this.

@@ -7,8 +7,8 @@ from duolog.broker.queues.identities import sequence_number
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState
 from duolog.broker.queues.receipts import RUN_MAX
-from duolog.broker.queues.receiving import Receive, Received
-from duolog.core.queues.message import Message, from_records
+from duolog.broker.queues.receiving import Receive, Received, ReceivedRun
+from duolog.core.queues.message import from_records, plain_columns
 from duolog.records.builder import encoded_size
 from duolog.records.record import Record
 from duolog.wire.sqs.digests import md5_of_bodies
@@ -16,7 +16,7 @@ from duolog.wire.sqs.digests import md5_of_bodies
 
 def received(
     queue: QueueState, partition: QueuePartition, records: Sequence[Record], now_ms: int
-) -> list[Received]:
+) -> Sequence[Received]:
     """Of messages that one consumer was just given."""
     if not records:
         return []
@@ -29,18 +29,19 @@ def received_by_each(
     records: Sequence[Record],
     counts: Sequence[int],
     now_ms: int,
-) -> list[list[Received]]:
+) -> list[Sequence[Received]]:
     """Of messages that several consumers were just given: each of them the next so many."""
+    found: Sequence[Received]
     offsets = [record[4] or 0 for record in records]
     run = range(offsets[0], offsets[0] + len(offsets))
     is_run = offsets == list(run) and max(counts) <= RUN_MAX
     received_ms = partition.delivery.first_received_ms(run) if is_run else None
-    messages, bodies = from_records(records, partition.own_offset)
-    digests = md5_of_bodies(list(bodies))
     if received_ms is None:
-        found = _received_each(queue, partition, offsets, messages, digests, now_ms)
+        found = _received_each(queue, partition, offsets, records, now_ms)
     else:
-        found = _received_run(queue, partition, run, messages, digests, counts, received_ms)
+        found = _received_run(queue, partition, run, records, counts, received_ms)
+    if len(counts) == 1:
+        return [found]
     ends = list(accumulate(counts))
     return [found[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
@@ -49,15 +50,22 @@ def _received_run(
     queue: QueueState,
     partition: QueuePartition,
     run: range,
-    messages: Sequence[Message],
-    digests: Sequence[str],
+    records: Sequence[Record],
     counts: Sequence[int],
     received_ms: int,
-) -> list[Received]:
+) -> Sequence[Received]:
     """Of messages that nobody had before and that lie one behind the other, as most do: all at
     once, with one seal for each consumer."""
     data = partition.data
     ids = partition.ids.of_run(run)
+    handles = queue.receipts.encode_runs(
+        data.index, run.start, counts, data.leader_epoch, received_ms
+    )
+    plain = None if queue.config.fifo else plain_columns(records, partition.own_offset)
+    if plain is not None:
+        digests = md5_of_bodies(list(plain.bodies))
+        return ReceivedRun(ids, handles, digests, plain.bodies, plain.sent_ms, received_ms)
+    messages = from_records(records, partition.own_offset)
     numbers: Iterable[str | None] = repeat(None)
     if queue.config.fifo:
         numbers = [sequence_number(data.index, offset) for offset in run]
@@ -65,11 +73,9 @@ def _received_run(
         map(
             Received,
             [message.origin or own for message, own in zip(messages, ids, strict=True)],
-            queue.receipts.encode_runs(
-                data.index, run.start, counts, data.leader_epoch, received_ms
-            ),
+            handles,
             messages,
-            digests,
+            md5_of_bodies([message.body.encode() for message in messages]),
             repeat(1),
             repeat(received_ms),
             numbers,
@@ -81,12 +87,13 @@ def _received_each(
     queue: QueueState,
     partition: QueuePartition,
     offsets: Sequence[int],
-    messages: Sequence[Message],
-    digests: Sequence[str],
+    records: Sequence[Record],
     now_ms: int,
 ) -> list[Received]:
     data = partition.data
     index, epoch, is_fifo = data.index, data.leader_epoch, queue.config.fifo
+    messages = from_records(records, partition.own_offset)
+    digests = md5_of_bodies([message.body.encode() for message in messages])
     found = []
     for offset, message, digest in zip(offsets, messages, digests, strict=True):
         held = partition.delivery.held(offset)

@@ -46,6 +46,7 @@ class Queue:
         self.send = self._sending.send
         self.send_plain = self._sending.send_plain
         self.receive = self._consuming.receive
+        self.receive_each = self._consuming.receive_each
         self.delete = self._settling.delete
         self.on_ready: Callable[[], None] | None = None
         """Told, once all who wait are served, that more may be ready."""
@@ -67,6 +68,11 @@ class Queue:
     @property
     def partitions(self) -> list[QueuePartition]:
         return self.state.partitions
+
+    @property
+    def is_undivided(self) -> bool:
+        """Whether all messages are in one place, so that requests may share what they meet."""
+        return len(self.state.partitions) == 1
 
     def counts(self) -> Counts:
         machines = [partition.delivery for partition in self.partitions]

@@ -1,12 +1,13 @@
 """A consumer that asked for messages, until it has its answer."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, overload
 
 import msgspec
 
 from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.core.queues.message import Message
+from duolog.core.queues.message import Message, plain_message
 from duolog.model.errors import Refusal
 
 
@@ -20,6 +21,86 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     sequence_number: str | None
 
 
+class ReceivedRun(Sequence[Received]):
+    """Messages that lie one behind the other, have a body and nothing else, and that nobody had
+    before, as most are: in columns, because whoever answers with them needs no object of each."""
+
+    __slots__ = ("bodies", "body_md5s", "message_ids", "receipt_handles", "received_ms", "sent_ms")
+
+    def __init__(
+        self,
+        message_ids: Sequence[str],
+        receipt_handles: Sequence[str],
+        body_md5s: Sequence[str],
+        bodies: Sequence[bytes],
+        sent_ms: Sequence[int],
+        received_ms: int,
+    ) -> None:
+        self.message_ids = message_ids
+        self.receipt_handles = receipt_handles
+        self.body_md5s = body_md5s
+        self.bodies = bodies
+        """As they are stored."""
+        self.sent_ms = sent_ms
+        self.received_ms = received_ms
+
+    def __len__(self) -> int:
+        return len(self.message_ids)
+
+    @overload
+    def __getitem__(self, place: int) -> Received: ...
+    @overload
+    def __getitem__(self, place: slice) -> "ReceivedRun": ...
+    def __getitem__(self, place: int | slice) -> "Received | ReceivedRun":
+        if isinstance(place, slice):
+            return ReceivedRun(
+                self.message_ids[place],
+                self.receipt_handles[place],
+                self.body_md5s[place],
+                self.bodies[place],
+                self.sent_ms[place],
+                self.received_ms,
+            )
+        return Received(
+            self.message_ids[place],
+            self.receipt_handles[place],
+            plain_message(self.bodies[place], self.sent_ms[place]),
+            self.body_md5s[place],
+            1,
+            self.received_ms,
+            None,
+        )
+
+    def __iter__(self) -> Iterator[Received]:
+        return map(self.__getitem__, range(len(self)))
+
+
+class Asker(Protocol):
+    """Who is told what receives have come to; several may be its, told apart by a token."""
+
+    def received(self, token: Any, result: Sequence[Received] | Refusal) -> None: ...
+
+    def received_together(self, served: Sequence[tuple[Any, Sequence[Received]]]) -> None:
+        """The same of several that were served together."""
+        ...
+
+
+class Told:
+    """An asker that has only one receive, and is called back."""
+
+    __slots__ = ("_done",)
+
+    def __init__(self, done: Callable[[Sequence[Received] | Refusal], None]) -> None:
+        self._done = done
+
+    def received(self, token: Any, result: Sequence[Received] | Refusal) -> None:
+        self._done(result)
+
+    def received_together(self, served: Sequence[tuple[Any, Sequence[Received]]]) -> None:
+        for _, result in served:
+            self._done(result)
+
+
 class Receive(msgspec.Struct, eq=False):
     """One request for messages: parked while there are none.
 
@@ -29,7 +110,8 @@ class Receive(msgspec.Struct, eq=False):
     count: int
     visibility_ms: int
     attempt: bytes
-    done: Callable[[list[Received] | Refusal], None]
+    asker: Asker
+    token: Any
     on_settled: Callable[["Receive", Refusal | None], None]
     """Told once what was handed out is written down, or that it is not."""
     bytes_left: int | None = None
@@ -40,7 +122,7 @@ class Receive(msgspec.Struct, eq=False):
     timer: asyncio.TimerHandle | None = None
     """Answers with nothing when the wait is over."""
     handed_out: list[tuple[QueuePartition, Sequence[int]]] = []
-    found: list[Received] = []
+    found: Sequence[Received] = ()
 
     @property
     def is_usual(self) -> bool:
@@ -50,10 +132,10 @@ class Receive(msgspec.Struct, eq=False):
     def settle(self, failure: Refusal | None) -> None:
         self.on_settled(self, failure)
 
-    def answer(self, result: list[Received] | Refusal) -> None:
+    def answer(self, result: Sequence[Received] | Refusal) -> None:
         if self.timer is not None:
             self.unpark()
-        self.done(result)
+        self.asker.received(self.token, result)
 
     def unpark(self) -> None:
         self.on_abandoned = None
@@ -78,8 +160,15 @@ class ReceivesTogether:
         self._receives = receives
 
     def settle(self, failure: Refusal | None) -> None:
+        served: dict[Asker, list[tuple[Any, Sequence[Received]]]] = {}
         for receive in self._receives:
             if failure is None and not receive.is_abandoned:
-                receive.done(receive.found)
+                asker = receive.asker
+                if asker in served:
+                    served[asker].append((receive.token, receive.found))
+                else:
+                    served[asker] = [(receive.token, receive.found)]
             else:
                 receive.on_settled(receive, failure)
+        for asker, results in served.items():
+            asker.received_together(results)

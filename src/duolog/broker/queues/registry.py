@@ -63,9 +63,10 @@ class QueueRegistry(LocalDuties, ABC):
         """By the topic whose records are their messages."""
         self._journaling: dict[str, Queue] = {}
         """By the topic of their journals."""
-        self._turn = Turn()
+        self.turn = Turn()
+        """Of whoever writes to queues, and of doors."""
         self._journals = JournalTopics(broker)
-        self._serving = Serving(broker, self.clock, self._turn, self)
+        self._serving = Serving(broker, self.clock, self.turn, self)
         self._fronts: dict[str, Queue | RoutedQueue] = {}
         """What doors use: the queue itself where this node serves all of it."""
         self._routed: dict[Queue, RoutedQueue] = {}
@@ -79,7 +80,7 @@ class QueueRegistry(LocalDuties, ABC):
     async def stop(self) -> None:
         """Doors have stopped already."""
         await self.halt()
-        self._turn.flush()
+        self.turn.flush()
         if not self.broker.has_failed:
             await self._save()
         await self.catalog.stop()
@@ -164,7 +165,7 @@ class QueueRegistry(LocalDuties, ABC):
     # Following the catalogs.
 
     async def queue_created(self, entry: QueueEntry) -> None:
-        queue = Queue(entry, Receipts(self._receipt_key, entry.id), self.clock, self._turn, self)
+        queue = Queue(entry, Receipts(self._receipt_key, entry.id), self.clock, self.turn, self)
         queue.state.is_alone = isinstance(self._peers, NoPeers)
         self._queues[entry.name] = queue
         self._routed[queue] = RoutedQueue(
@@ -257,7 +258,7 @@ class QueueRegistry(LocalDuties, ABC):
         topic = partitions[0].data.topic
         if topic.mod_revision != state.layout:
             # What was let in under the old layout is placed by it, too.
-            self._turn.flush()
+            self.turn.flush()
             state.layout = topic.mod_revision
             is_own = queue.config.source_topic is None
             state.taking_count = topic.taking_count if is_own else topic.partitions

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,10 +27,18 @@ class Sent(msgspec.Struct, frozen=True, gc=False):
     sequence_number: str | None = None
 
 
+class SentRun(NamedTuple):
+    """Messages that were all sent, one behind the other, in columns."""
+
+    message_ids: list[str]
+    body_md5s: list[str]
+
+
 SendDone = Callable[[list[Sent | Refusal] | Refusal], None]
+SendPlainDone = Callable[[SentRun | list[Sent | Refusal] | Refusal], None]
 
 Gathered = tuple[Sequence[Outgoing], SendDone]
-GatheredPlain = tuple[Sequence[bytes], SendDone]
+GatheredPlain = tuple[Sequence[bytes], SendPlainDone]
 
 
 class Sending:
@@ -49,7 +58,7 @@ class Sending:
             self._queue.turn.gather(self)
         self._gathered.append((messages, done))
 
-    def send_plain(self, bodies: Sequence[bytes], done: SendDone) -> None:
+    def send_plain(self, bodies: Sequence[bytes], done: SendPlainDone) -> None:
         """As `send`, of messages of which there is nothing to say but their bodies."""
         if self._queue.is_gone:
             done(gone())
@@ -85,8 +94,8 @@ class Sending:
         digests = iter(
             md5_of_bodies([each.body.encode() for messages, _ in gathered for each in messages])
         )
-        for places, done in placed:
-            self._answer(places, islice(digests, len(places)), failed, done)
+        for places, tell in placed:
+            self._answer(places, islice(digests, len(places)), failed, tell)
 
     def _placeable(self, gathered: Sequence[Gathered], now_ms: int) -> list[Gathered]:
         """Those that go to a partition that is served here; the others are refused."""
@@ -183,23 +192,25 @@ class Sending:
     def _answer_run(
         self,
         run: range,
-        digests: Iterable[str],
+        digests: list[str],
         gathered: Sequence[GatheredPlain],
         failed: Failures,
     ) -> None:
         """As `_answer`, of the plain messages of a turn, which lie one behind the other."""
         partition = self._queue.partitions[0]
-        results: list[Sent | Refusal] = list(map(Sent, partition.ids.of_run(run), digests))
-        if partition in failed:
-            end_offset, refusal = failed[partition]
-            written = min(max(end_offset - run.start, 0), len(run))
-            results[written:] = [refusal] * (len(run) - written)
-            run = run[:written]
+        ids = partition.ids.of_run(run)
+        end_offset, refusal = failed.get(partition, (run.stop, None))
+        written = max(end_offset - run.start, 0)
         first = 0
         for bodies, done in gathered:
             last = first + len(bodies)
-            answer = partial(_tell, done, results[first:last])
-            when_committed(partition.data, min(run.start + last, run.stop), answer)
+            sent = SentRun(ids[first:last], digests[first:last])
+            results: SentRun | list[Sent | Refusal] = sent
+            if refusal is not None and last > written:
+                results = [Sent(*each) for each in zip(*sent, strict=True)]
+                results[max(written - first, 0) :] = [refusal] * (last - max(written, first))
+            answer = partial(_tell, done, results)
+            when_committed(partition.data, run.start + min(last, written), answer)
             first = last
 
     def _answer(
@@ -284,5 +295,7 @@ class Sending:
         commits.close()
 
 
-def _tell(done: SendDone, results: list[Sent | Refusal], failure: Refusal | None) -> None:
+def _tell(
+    done: SendPlainDone, results: SentRun | list[Sent | Refusal], failure: Refusal | None
+) -> None:
     done(failure or results)

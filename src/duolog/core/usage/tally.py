@@ -36,13 +36,13 @@ class Tally:
         self.cells = cells
         return cells
 
-    def count(self, messages: int, size: int) -> None:
-        """A request that moved so many messages, of so many bytes together."""
+    def count(self, messages: int, size: int, requests: int = 1) -> None:
+        """Requests that moved so many messages, of so many bytes together."""
         cells = self.cells
         if cells is None:
             cells = self._attach()
         at = self.at
-        cells[at] += 1
+        cells[at] += requests
         if messages:
             cells[at + MESSAGES] += messages
             cells[at + BYTES] += size

@@ -1,7 +1,14 @@
 """ReceiveMessage: messages to work on, hidden from others meanwhile; perhaps after a wait."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.receiving import Received
+from duolog.config.queue import QueueConfig
+from duolog.core.usage.tally import Tally
 from duolog.model.errors import Refusal
+from duolog.sqs_api.answers import Answer
 from duolog.sqs_api.context import Abandon, Context, Done
 from duolog.sqs_api.received import Wanted
 from duolog.sqs_api.validation.bounds import check_receive_count, check_visibility, check_wait
@@ -10,12 +17,96 @@ from duolog.sqs_api.validation.queue_kinds import not_for_this_queue
 from duolog.wire.sqs.messages import ReceiveMessageRequest, ReceiveMessageResult
 
 
+class Terms(NamedTuple):
+    """What a request asks for, checked."""
+
+    count_max: int
+    wait_ms: int
+    visibility_ms: int | None
+    attempt: str | None
+    wanted: Wanted
+
+
 def handle(
     context: Context, request: ReceiveMessageRequest, done: Done[ReceiveMessageResult]
 ) -> Abandon:
     queue = context.queue(request.queue_url)
-    config = queue.config
     tally = context.usage[request.queue_url].received
+    count, wait_ms, visibility_ms, attempt, wanted = _checked(request, queue.config)
+
+    def received(results: Sequence[Received] | Refusal) -> None:
+        if isinstance(results, Refusal):
+            tally.fail()
+            done(results)
+        else:
+            messages, size = wanted.messages(results, context)
+            tally.count(len(messages), size)
+            done(ReceiveMessageResult(messages or None))
+
+    return queue.receive(
+        count=count,
+        wait_ms=wait_ms,
+        visibility_ms=visibility_ms,
+        attempt=attempt,
+        done=received,
+    ).abandon
+
+
+def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
+    """Requests that ask for the same, as those of a queue's consumers do."""
+    asked = answers[0].asked
+    alike = [answer for answer in answers if answer.asked is asked and not answer.is_abandoned]
+    if not alike:
+        return answers
+    try:
+        count, wait_ms, visibility_ms, attempt, wanted = _checked(asked, queue.config)
+    except Refusal:
+        return answers
+    tally = context.usage[asked.queue_url].received
+    receives = queue.receive_each(
+        _Consumers(context, tally, wanted),
+        alike,
+        count=count,
+        wait_ms=wait_ms,
+        visibility_ms=visibility_ms,
+        attempt=attempt,
+    )
+    for answer, receive in zip(alike, receives, strict=True):
+        answer.on_abandoned = receive.abandon
+    return [answer for answer in answers if answer.asked is not asked]
+
+
+class _Consumers:
+    """Those of a turn that have asked for the same."""
+
+    __slots__ = ("_context", "_tally", "_wanted")
+
+    def __init__(self, context: Context, tally: Tally, wanted: Wanted) -> None:
+        self._context = context
+        self._tally = tally
+        self._wanted = wanted
+
+    def received(self, answer: Answer, result: Sequence[Received] | Refusal) -> None:
+        if isinstance(result, Refusal):
+            self._tally.fail()
+            answer.done(result)
+        else:
+            self.received_together([(answer, result)])
+
+    def received_together(self, served: Sequence[tuple[Answer, Sequence[Received]]]) -> None:
+        results = []
+        count = size = 0
+        for _, found in served:
+            messages, bytes_each = self._wanted.messages(found, self._context)
+            results.append(ReceiveMessageResult(messages or None))
+            count += len(messages)
+            size += bytes_each
+        self._tally.count(count, size, len(served))
+        answers = [answer for answer, _ in served]
+        answers[0].answers.succeed(answers, results)
+
+
+def _checked(request: ReceiveMessageRequest, config: QueueConfig) -> Terms:
     count = request.max_number_of_messages
     if count is None:
         count = 1
@@ -31,32 +122,17 @@ def handle(
         check_visibility(visibility)
     attempt = request.receive_request_attempt_id
     if attempt is not None:
-        _check_attempt(attempt, fifo=config.fifo)
-    wanted = Wanted.of(
-        request.message_system_attribute_names,
-        request.attribute_names,
-        request.message_attribute_names,
+        if not config.fifo:
+            raise not_for_this_queue("ReceiveRequestAttemptId", attempt)
+        check_attempt_id(attempt)
+    return Terms(
+        count,
+        wait_seconds * 1000,
+        None if visibility is None else visibility * 1000,
+        attempt,
+        Wanted.of(
+            request.message_system_attribute_names,
+            request.attribute_names,
+            request.message_attribute_names,
+        ),
     )
-
-    def received(results: list[Received] | Refusal) -> None:
-        if isinstance(results, Refusal):
-            tally.fail()
-            done(results)
-        else:
-            messages, size = wanted.messages(results, context)
-            tally.count(len(messages), size)
-            done(ReceiveMessageResult(messages or None))
-
-    return queue.receive(
-        count=count,
-        wait_ms=wait_seconds * 1000,
-        visibility_ms=None if visibility is None else visibility * 1000,
-        attempt=attempt,
-        done=received,
-    ).abandon
-
-
-def _check_attempt(attempt: str, *, fifo: bool) -> None:
-    if not fifo:
-        raise not_for_this_queue("ReceiveRequestAttemptId", attempt)
-    check_attempt_id(attempt)

@@ -1,12 +1,16 @@
 """SendMessage: one message into a queue."""
 
+from collections.abc import Iterator
 from functools import partial
+from itertools import repeat
 
-from duolog.broker.queues.sending import Sent
+from duolog.broker.queues.queue import Queue
+from duolog.broker.queues.sending import Sent, SentRun
 from duolog.core.usage.tally import Tally
 from duolog.model.errors import Refusal
+from duolog.sqs_api.answers import Answer
 from duolog.sqs_api.context import Context, Done
-from duolog.sqs_api.sent import digests_of
+from duolog.sqs_api.sent import TOGETHER_BYTES_MAX, digests_of
 from duolog.sqs_api.usage import body_size
 from duolog.sqs_api.validation.outgoing import (
     check_ordering,
@@ -21,10 +25,6 @@ def handle(context: Context, request: SendMessageRequest, done: Done[SendMessage
     queue = context.queue(request.queue_url)
     config = queue.config
     tally = context.usage[request.queue_url].sent
-    bodies = plain_bodies((request,), config, context)
-    if bodies is not None:
-        queue.send_plain(bodies, partial(_sent_plain, len(bodies[0]), tally, done))
-        return
     check_ordering((request,), config)
     outgoing = checked_outgoing(request, message_size(request), config, context)
 
@@ -47,16 +47,44 @@ def handle(context: Context, request: SendMessageRequest, done: Done[SendMessage
     queue.send((outgoing,), sent)
 
 
-def _sent_plain(
-    size: int,
+def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
+    """Messages of which there is nothing to say but their bodies."""
+    bodies = None
+    if all(answer.is_plain_ascii for answer in answers):
+        bodies = plain_bodies([answer.asked for answer in answers], queue.config, context)
+    if bodies is None or sum(map(len, bodies)) > TOGETHER_BYTES_MAX:
+        if len(answers) == 1:
+            return answers
+        half = len(answers) // 2
+        first, second = answers[:half], answers[half:]
+        return [
+            *handle_together(context, queue, first),
+            *handle_together(context, queue, second),
+        ]
+    tally = context.usage[answers[0].asked.queue_url].sent
+    queue.send_plain(bodies, partial(_sent, tally, bodies, answers))
+    return []
+
+
+def _sent(
     tally: Tally,
-    done: Done[SendMessageResult],
-    results: list[Sent | Refusal] | Refusal,
+    bodies: list[bytes],
+    answers: list[Answer],
+    results: SentRun | list[Sent | Refusal] | Refusal,
 ) -> None:
-    result = results if isinstance(results, Refusal) else results[0]
-    if isinstance(result, Refusal):
-        tally.fail()
-        done(result)
-    else:
-        tally.count(1, size)
-        done(SendMessageResult(result.body_md5, message_id=result.message_id))
+    if isinstance(results, SentRun):
+        tally.count(len(bodies), sum(map(len, bodies)), len(answers))
+        answers[0].answers.succeed(answers, _results(results))
+        return
+    each = repeat(results) if isinstance(results, Refusal) else results
+    for answer, body, result in zip(answers, bodies, each, strict=False):
+        if isinstance(result, Refusal):
+            tally.fail()
+            answer.done(result)
+        else:
+            tally.count(1, len(body))
+            answer.done(SendMessageResult(result.body_md5, message_id=result.message_id))
+
+
+def _results(sent: SentRun) -> Iterator[SendMessageResult]:
+    return map(SendMessageResult, sent.body_md5s, repeat(None), repeat(None), sent.message_ids)

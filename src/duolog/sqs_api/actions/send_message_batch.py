@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
-from duolog.broker.queues.sending import Sent
+from duolog.broker.queues.queue import Queue
+from duolog.broker.queues.sending import Sent, SentRun
 from duolog.core.queues.message import Outgoing
 from duolog.core.usage.tally import Tally
 from duolog.model.errors import Refusal
+from duolog.sqs_api.answers import Answer
 from duolog.sqs_api.context import Context, Done
 from duolog.sqs_api.faults import error_entry
-from duolog.sqs_api.sent import digests_of
+from duolog.sqs_api.sent import TOGETHER_BYTES_MAX, digests_of
 from duolog.sqs_api.usage import body_size, count_entries
 from duolog.sqs_api.validation.batches import check_batch_size, checked_ids
 from duolog.sqs_api.validation.outgoing import (
@@ -34,12 +38,7 @@ def handle(
     config = queue.config
     tally = context.usage[request.queue_url].sent
     entries = request.entries
-    ids = checked_ids(entries)
-    bodies = plain_bodies(entries, config, context)
-    if bodies is not None:
-        check_batch_size(sum(map(len, bodies)))
-        queue.send_plain(bodies, partial(_sent_plain, ids, bodies, tally, done))
-        return
+    checked_ids(entries)
     sizes = list(map(message_size, entries))
     check_batch_size(sum(sizes))
     check_ordering(entries, config)
@@ -83,32 +82,78 @@ def handle(
         sent([])
 
 
-def _sent_plain(
-    ids: Sequence[str],
-    bodies: Sequence[bytes],
-    tally: Tally,
-    done: Done[SendMessageBatchResult],
-    results: list[Sent | Refusal] | Refusal,
+class _Taken(NamedTuple):
+    """A request that is sent together with others."""
+
+    answer: Answer
+    ids: Sequence[str]
+    bodies: Sequence[bytes]
+
+
+def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
+    """Messages of which there is nothing to say but their bodies."""
+    taken: list[_Taken] = []
+    left: list[Answer] = []
+    room = TOGETHER_BYTES_MAX
+    for answer in answers:
+        entries = answer.asked.entries
+        try:
+            ids = checked_ids(entries)
+        except Refusal:
+            left.append(answer)
+            continue
+        bodies = None
+        if answer.is_plain_ascii:
+            bodies = plain_bodies(entries, queue.config, context)
+        if bodies is None or (size := sum(map(len, bodies))) > room:
+            left.append(answer)
+            continue
+        room -= size
+        taken.append(_Taken(answer, ids, bodies))
+    if taken:
+        tally = context.usage[taken[0].answer.asked.queue_url].sent
+        together = list(chain.from_iterable([each.bodies for each in taken]))
+        queue.send_plain(together, partial(_sent, tally, taken))
+    return left
+
+
+def _sent(
+    tally: Tally, taken: list[_Taken], results: SentRun | list[Sent | Refusal] | Refusal
 ) -> None:
-    if isinstance(results, Refusal):
-        tally.fail()
-        done(results)
+    if isinstance(results, SentRun):
+        _all_sent(tally, taken, results)
         return
-    successful = [
-        SendMessageBatchResultEntry(own, result.message_id, result.body_md5)
-        for own, result in zip(ids, results, strict=True)
-        if type(result) is Sent
-    ]
-    failed = []
-    size = sum(map(len, bodies))
-    if len(successful) < len(ids):
-        failed = [
-            error_entry(own, result)
-            for own, result in zip(ids, results, strict=True)
-            if isinstance(result, Refusal)
-        ]
-        size = sum(
-            len(body) for body, result in zip(bodies, results, strict=True) if type(result) is Sent
-        )
-    count_entries(tally, len(successful), size, len(failed))
-    done(SendMessageBatchResult(successful, failed))
+    first = 0
+    for answer, ids, bodies in taken:
+        if isinstance(results, Refusal):
+            tally.fail()
+            answer.done(results)
+            continue
+        own = results[first : first + len(ids)]
+        first += len(ids)
+        successful, failed = [], []
+        size = 0
+        for own_id, body, result in zip(ids, bodies, own, strict=True):
+            if isinstance(result, Refusal):
+                failed.append(error_entry(own_id, result))
+            else:
+                size += len(body)
+                successful.append(
+                    SendMessageBatchResultEntry(own_id, result.message_id, result.body_md5)
+                )
+        count_entries(tally, len(successful), size, len(failed))
+        answer.done(SendMessageBatchResult(successful, failed))
+
+
+def _all_sent(tally: Tally, taken: list[_Taken], sent: SentRun) -> None:
+    ids = chain.from_iterable([each.ids for each in taken])
+    entries = list(map(SendMessageBatchResultEntry, ids, sent.message_ids, sent.body_md5s))
+    size = sum([sum(map(len, each.bodies)) for each in taken])
+    tally.count(len(entries), size, len(taken))
+    results = []
+    first = 0
+    for each in taken:
+        last = first + len(each.ids)
+        results.append(SendMessageBatchResult(entries[first:last], []))
+        first = last
+    taken[0].answer.answers.succeed([each.answer for each in taken], results)

@@ -31,8 +31,9 @@ def plain_bodies(
     asked: Sequence[Sending], config: QueueConfig, context: Context
 ) -> list[bytes] | None:
     """The bodies of messages of which there is nothing else to say, as most are, and which may
-    all be sent; None where it takes a closer look at each."""
-    if not context.is_plain_ascii or context.sender_id or config.fifo:
+    all be sent; None where it takes a closer look at each. That their text is plain ASCII was
+    seen before."""
+    if context.sender_id or config.fifo:
         return None
     bodies = [
         each.message_body.encode()

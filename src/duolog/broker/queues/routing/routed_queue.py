@@ -62,14 +62,6 @@ class RoutedQueue:
         """A result for each; answered once all of them are as durable as the queue asks."""
         self._spawn(self._sending.send(messages), done)
 
-    def send_plain(
-        self,
-        bodies: Sequence[bytes],
-        done: Callable[[list[Sent | Refusal] | Refusal], None],
-    ) -> None:
-        """As `send`, of messages of which there is nothing to say but their bodies."""
-        self.send([Outgoing(body.decode()) for body in bodies], done)
-
     def accept(self, records: Sequence[Record], done: Settled) -> None:
         """Take in messages that come from another queue, each once."""
         self._spawn(self._sending.accept(records), done)
