@@ -26,8 +26,9 @@ class HttpConnection(asyncio.Protocol):
         self._queue: deque[Parsed] = deque()
         self._waiting: asyncio.Task[Response] | Deferred | None = None
         """The answer to the request that is being handled, when its handler has to wait."""
-        self._waiting_request: tuple[Request, bool]
-        """That request, and whether the connection goes on after it."""
+        self._waiting_request: tuple[int, bool, bool]
+        """Of that request: how many bytes its body has, whether the connection goes on after it,
+        and whether it is answered without a body."""
         self._late_answer = b""
         """An answer that had to be waited for, and leaves with those to the requests behind it."""
         self._charged_bytes = 0
@@ -57,31 +58,37 @@ class HttpConnection(asyncio.Protocol):
             return
         reader, pool = self._reader, self._pool
         phase = reader.phase
-        parsed = reader.feed(data)
+        known = reader.recognize(data)
+        if known is None:
+            self._handle(reader.feed(data), phase)
+            return
+        body, _, memo = known
+        serve = memo.serve
         if (
-            len(parsed) == 1
-            and phase == "idle" == reader.phase
-            and self._waiting is None
-            and not self._queue
-            and not self._writing_paused
-            and pool.bodies_bytes + len(data) <= pool.bodies_bytes_max
+            serve is None
+            or self._waiting is not None
+            or self._queue
+            or self._writing_paused
+            or pool.bodies_bytes + len(body) > pool.bodies_bytes_max
         ):
-            # One request that came whole, to a connection that has nothing else to do: what
-            # most are, and the bookkeeping below is about what they do not do.
-            self.deadline = pool.idle_deadline
-            item, keep_alive = parsed[0]
-            answer = self._answer(item, keep_alive)
-            if answer is not None:
-                self._transport.write(answer)
-                if self._finished:
-                    self._finish()
-            else:
-                self.deadline = NEVER
-                count = len(item.body)
-                self._charged_bytes += count
-                pool.bodies_bytes += count
+            self._handle([(reader.request_of(data, known), True)], phase)
+            return
+        # What most are: a request like one before, to a connection that has nothing else to do.
+        count = len(body)
+        self._waiting_request = (count, True, False)
+        self._charged_bytes += count
+        pool.bodies_bytes += count
+        self.deadline = NEVER
+        try:
+            answer = serve(body)
+        except Exception as failure:
+            self._take(self._failed(failure))
+            return
+        if answer.response is None:
+            self._waiting = answer
+            answer.hand_to(self._take)
         else:
-            self._handle(parsed, phase)
+            self._take(answer.response)
 
     def pause_writing(self) -> None:
         self._writing_paused = True
@@ -192,19 +199,19 @@ class HttpConnection(asyncio.Protocol):
             response = self._pool.handler(item)
         except Exception as failure:
             response = self._failed(failure)
+        is_head = item.method == "HEAD"
+        self._waiting_request = (len(item.body), keep_alive, is_head)
         if isinstance(response, Deferred):
             if response.response is None:
-                self._waiting_request = (item, keep_alive)
                 self._waiting = response
                 response.hand_to(self._take)
                 return None
             response = response.response
         elif not isinstance(response, Response):
-            self._waiting_request = (item, keep_alive)
             task = self._waiting = self._loop.create_task(response)
             task.add_done_callback(self._take_result)
             return None
-        return self._encode(response, keep_alive, item.method)
+        return self._encode(response, keep_alive, is_head=is_head)
 
     def _take_result(self, task: asyncio.Task[Response]) -> None:
         if task.cancelled():
@@ -220,17 +227,12 @@ class HttpConnection(asyncio.Protocol):
         self._waiting = None
         if self._transport.is_closing():
             return
-        request, keep_alive = self._waiting_request
-        count = len(request.body)
+        count, keep_alive, is_head = self._waiting_request
         # As `_charge` does it, without the call.
         self._charged_bytes -= count
         pool = self._pool
         pool.bodies_bytes -= count
-        if keep_alive and not pool.closing and request.method != "HEAD":
-            # As `_encode` does it, without the call.
-            answer = encode(response, pool.date_header)
-        else:
-            answer = self._encode(response, keep_alive, request.method)
+        answer = self._encode(response, keep_alive, is_head=is_head)
         if self._queue and not self._finished:
             # Later in this turn: the next handler must not run inside whoever completes a
             # Deferred, and its answer can leave in the same write.
@@ -259,14 +261,11 @@ class HttpConnection(asyncio.Protocol):
         )
         return refusal(500, "The server failed to handle this request.")
 
-    def _encode(self, response: Response, keep_alive: bool, method: str = "") -> bytes:
+    def _encode(self, response: Response, keep_alive: bool, *, is_head: bool = False) -> bytes:
         pool = self._pool
-        if keep_alive and not pool.closing and method != "HEAD":
-            return encode(response, pool.date_header)
-        self._finished = pool.closing or not keep_alive
-        return encode(
-            response, pool.date_header, keep_alive=not self._finished, is_head=method == "HEAD"
-        )
+        if pool.closing or not keep_alive:
+            self._finished = True
+        return encode(response, pool.date_header, keep_alive=not self._finished, is_head=is_head)
 
     def _settle(self) -> None:
         """Close, pause or go on reading, and set the deadline, as the state now asks."""

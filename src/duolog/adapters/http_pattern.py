@@ -7,11 +7,10 @@ see it, which takes four times as long.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from struct import Struct
 from struct import error as StructError
 
-from duolog.ports.http import Headers, Memo, Request
+from duolog.ports.http import Memo, Request
 
 PATTERNS_MAX = 1_024
 """Remembered for all connections together. Past it all are forgotten, and found again."""
@@ -67,8 +66,8 @@ class HeadPattern:
         self._shape = b"".join(values).translate(_TO_SHAPE)
         self._example = like
 
-    def read(self, data: bytes, peer: str, memo: Memo) -> Request | None:
-        """The request; None when it does not match, or when it is not all that the data is."""
+    def body_of(self, data: bytes) -> bytes | None:
+        """That of the request; None when it does not match, or is not all that the data is."""
         try:
             parts = self._unpack(data)
         except StructError:
@@ -79,24 +78,16 @@ class HeadPattern:
         if b"".join(values).translate(_TO_SHAPE) != self._shape:
             return None
         body = data[self._head_bytes :]
-        if values[self._length_at] != b"%d" % len(body):
-            return None
-        example = self._example
-        return Request(
-            example.method,
-            example.path,
-            example.query,
-            partial(self._headers, values),
-            body,
-            peer,
-            memo,
-        )
+        return body if values[self._length_at] == b"%d" % len(body) else None
 
-    def _headers(self, values: Sequence[bytes]) -> Headers:
-        headers = self._example.headers.copy()
+    def request(self, data: bytes, body: bytes, peer: str, memo: Memo) -> Request:
+        """Of data that matches, and has this body."""
+        example = self._example
+        headers = example.headers.copy()
+        values = self._unpack(data)[1::2]
         for (name, start), value in zip(self._fields.items(), values, strict=True):
             headers[name] = start + value
-        return headers
+        return Request(example.method, example.path, example.query, headers, body, peer, memo)
 
 
 class HeadPatterns:
@@ -112,7 +103,12 @@ class HeadPatterns:
         lines = head.split(b"\r\n")
         # As many lines as headers: none is repeated, and none goes on in the next line.
         is_usual = len(lines) == len(headers) + 3 and head.endswith(b"\r\n\r\n")
-        if not is_usual or len(head) > HEAD_BYTES_MAX or not _UNUSUAL.isdisjoint(headers):
+        if (
+            request.method == "HEAD"
+            or not is_usual
+            or len(head) > HEAD_BYTES_MAX
+            or not _UNUSUAL.isdisjoint(headers)
+        ):
             return None
         pieces: list[bytes] = []
         values: list[bytes] = []

@@ -13,6 +13,9 @@ from duolog.ports.http import Memo, Request, Response
 Parsed = tuple[Request | Response, bool]
 """A request, or a refusal to be sent in its turn; and whether the connection goes on after."""
 
+Known = tuple[bytes, HeadPattern, Memo]
+"""The body of a request, how its head looks, and what is known of others like it."""
+
 PATTERNS_TRIED_MAX = 8
 LESSONS_MAX = 64
 """Patterns that are made for one connection. One that carries all sorts of requests, as that of
@@ -99,13 +102,6 @@ class RequestReader:
         if phase == "deaf":
             return []
         is_start = not self._has_begun
-        if is_start:
-            for pattern, memo in self._seen:
-                request = pattern.read(data, self._peer, memo)
-                if request is not None and len(request.body) <= self._limits.body_bytes_max:
-                    if pattern is not self._seen[0][0]:
-                        self._note(pattern, memo)
-                    return [(request, True)]
         parsed: list[Parsed] = []
         self._parsed = parsed
         self._silent_bytes += len(data)
@@ -123,6 +119,23 @@ class RequestReader:
         elif self._silent_bytes > self._limits.head_bytes_max:
             parsed += self.refuse(431, "The headers of the request are too long.")
         return parsed
+
+    def recognize(self, data: bytes) -> Known | None:
+        """A request that is all of the data and looks like an earlier one. It is not to be fed."""
+        if self._has_begun or self.phase == "deaf":
+            return None
+        for pattern, memo in self._seen:
+            body = pattern.body_of(data)
+            if body is not None and len(body) <= self._limits.body_bytes_max:
+                if pattern is not self._seen[0][0]:
+                    self._note(pattern, memo)
+                return body, pattern, memo
+        return None
+
+    def request_of(self, data: bytes, known: Known) -> Request:
+        """Of data that was recognized."""
+        body, pattern, memo = known
+        return pattern.request(data, body, self._peer, memo)
 
     def _learn(self, data: bytes) -> None:
         """From a request that came whole."""

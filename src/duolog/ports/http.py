@@ -14,14 +14,15 @@ Headers = dict[bytes, bytes]
 
 
 class Memo:
-    """Where a handler keeps what it found out about requests of one connection that are alike:
-    their heads are the same but for values that differ from request to request, such as lengths,
-    dates and signatures."""
+    """What a handler found out about requests of one connection that are alike: their heads are
+    the same but for values that differ from request to request, such as lengths, dates and
+    signatures."""
 
-    __slots__ = ("known",)
+    __slots__ = ("serve",)
 
     def __init__(self) -> None:
-        self.known: Any = None
+        self.serve: Callable[[bytes], Deferred] | None = None
+        """Answers others like the one that it came with; they need nothing but their bodies."""
 
 
 class Request(msgspec.Struct):
@@ -32,20 +33,12 @@ class Request(msgspec.Struct):
     """As sent, still percent-encoded: signatures are made over these very characters."""
     query: str
     """What follows '?', as sent."""
-    fields: Headers | Callable[[], Headers]
-    """The headers, or what makes them: not every handler looks at those of every request."""
+    headers: Headers
     body: bytes
     peer: str
     """host:port of the other side."""
     memo: Memo | None = None
     """None for a request that is not known to be like others."""
-
-    @property
-    def headers(self) -> Headers:
-        fields = self.fields
-        if not isinstance(fields, dict):
-            fields = self.fields = fields()
-        return fields
 
 
 def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:

@@ -60,10 +60,6 @@ class SqsDoor:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __call__(self, request: Request) -> Deferred:
-        memo = request.memo
-        if memo is not None and memo.known is not None:
-            route: Route = memo.known
-            return route.take(request.body)
         protocol = protocol_of(request)
         try:
             sender_id = self._authentication.sender_of(request)
@@ -88,7 +84,7 @@ class SqsDoor:
         # A signature is to be checked each time.
         is_enough = protocol.names_action_in_head and self._authentication.is_open
         if request.memo is not None and is_enough:
-            request.memo.known = route
+            request.memo.serve = route.take
         return route
 
     def _new_route(

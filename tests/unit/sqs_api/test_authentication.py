@@ -31,7 +31,7 @@ async def test_without_credentials_nobody_else_may_ask(peer: str) -> None:
 
 async def test_without_credentials_any_signature_will_do() -> None:
     headers = {**LIST.headers, b"authorization": b"AWS4-HMAC-SHA256 Credential=nonsense"}
-    assert (await Workbench().answer(replace(LIST, fields=headers))).status == 200
+    assert (await Workbench().answer(replace(LIST, headers=headers))).status == 200
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ async def test_without_credentials_no_page_of_the_web_may_ask(header: dict[bytes
     queue = sqs.queues.make("q")
     request = query_request(b"Action=SendMessage&QueueUrl=q&MessageBody=x")
     headers = {**request.headers, **header}
-    assert (await sqs.answer(replace(request, fields=headers))).status == 403
+    assert (await sqs.answer(replace(request, headers=headers))).status == 403
     assert queue.sent == []
 
 
@@ -63,7 +63,7 @@ async def test_without_credentials_no_name_that_a_page_brings_along_is_answered_
 
 async def test_without_credentials_an_address_may_be_typed_into_a_browser() -> None:
     headers = {**LIST.headers, b"sec-fetch-site": b"none"}
-    assert (await Workbench().answer(replace(LIST, fields=headers))).status == 200
+    assert (await Workbench().answer(replace(LIST, headers=headers))).status == 200
 
 
 def _signed(sqs: Workbench, request: Request, key: str, secret: str, at_ms: int = 0) -> Request:
@@ -78,7 +78,7 @@ def _signed(sqs: Workbench, request: Request, key: str, secret: str, at_ms: int 
         region=REGION,
         now_ms=sqs.clock.now_ms() + at_ms,
     )
-    return replace(request, fields=headers, peer="10.0.0.1:80")
+    return replace(request, headers=headers, peer="10.0.0.1:80")
 
 
 async def test_with_credentials_a_right_signature_is_served_from_anywhere() -> None:
@@ -125,6 +125,7 @@ async def test_a_request_that_is_like_an_allowed_one_has_to_be_signed_as_well() 
     assert (await sqs.answer(replace(allowed, body=b'{"MaxResults": 1}'))).status == 403
     other = replace(_signed(sqs, LIST, "AKIDOTHER", "secret"), memo=memo)
     assert (await sqs.answer(other)).status == 403
+    assert memo.serve is None
 
 
 async def test_the_sender_of_a_message_is_the_key_that_signed_it() -> None:

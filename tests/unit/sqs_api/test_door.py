@@ -148,7 +148,11 @@ async def test_requests_that_are_alike_are_answered_alike() -> None:
         request = replace(json_request("SendMessage", content), memo=memo)
         assert (await sqs.answer(request)).status == 200
     assert [each.body for each in queue.sent] == ["plain", "with \u2713", "plain again"]
-    assert memo.known is not None
+    assert memo.serve is not None
+    alike = memo.serve(b'{"QueueUrl": "q", "MessageBody": "alike"}')
+    sqs.queues.turn.flush()
+    assert alike.response is not None
+    assert sqs.parse("SendMessage", alike.response)["MessageId"] == "id-3"
 
 
 async def test_two_forms_that_are_alike_may_ask_for_different_things() -> None:
