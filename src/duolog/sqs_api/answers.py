@@ -12,6 +12,7 @@ from duolog.sqs_api.request_ids import RequestIds
 from duolog.wire.sqs.apis import Action
 from duolog.wire.sqs.errors import Fault, fault
 from duolog.wire.sqs.messages import Shape
+from duolog.wire.sqs.rows import Rows, Table
 
 
 class Answers:
@@ -46,6 +47,15 @@ class Answers:
                 self._stats.failed += 1
             answer.complete(success(action, result, next_id()))
 
+    def succeed_with_rows(self, answers: Sequence["Answer"], rows: Rows, table: Table) -> None:
+        """As `succeed`, with results that are made of columns."""
+        assert self.action is not None
+        self._stats.done(answers[0].started_ns, self.now_ns(), len(answers))
+        request_ids = [self._next_id() for _ in answers]
+        responses = self.protocol.successes(self.action, rows, table, request_ids)
+        for answer, response in zip(answers, responses, strict=True):
+            answer.complete(response)
+
     def fail(self, answer: "Answer", found: Fault) -> None:
         self._stats.done(answer.started_ns, self.now_ns())
         self._stats.failed += 1
@@ -60,8 +70,11 @@ class Answer(Deferred, eq=False):
     """When the first of those came that are handled together."""
     asked: Any = None
     """What it says, once it is known."""
-    is_plain_ascii: bool = False
-    """Whether all text of it is ASCII, and certainly without control characters."""
+
+    @property
+    def is_plain_ascii(self) -> bool:
+        """Whether all text of the request is ASCII, and certainly without control characters."""
+        return self.answers.protocol.is_plain_ascii(self.content)
 
     @property
     def is_open(self) -> bool:

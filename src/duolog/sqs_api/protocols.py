@@ -1,5 +1,6 @@
 """The two protocols that share the door: how each is recognised, read and answered."""
 
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from duolog.model.queue_errors import InvalidAction, MissingAction
@@ -8,6 +9,8 @@ from duolog.wire.sqs import json_protocol, query_protocol
 from duolog.wire.sqs.apis import ACTIONS, TARGETS, Action
 from duolog.wire.sqs.errors import Fault
 from duolog.wire.sqs.messages import Shape
+from duolog.wire.sqs.plain_batches import DECODERS, PlainBatch
+from duolog.wire.sqs.rows import Rows, Table
 
 _REQUEST_ID = b"x-amzn-RequestId"
 _JSON_TYPE = (b"Content-Type", json_protocol.CONTENT_TYPE)
@@ -27,11 +30,21 @@ class WireProtocol(Protocol):
 
     def decode(self, action: Action, content: Any) -> Shape: ...
 
+    def plain_decoder(self, action: Action) -> Callable[[Any], PlainBatch[Any] | None] | None:
+        """What reads requests that are plain batches sooner than `decode`, if there is one."""
+        ...
+
     def is_plain_ascii(self, content: Any) -> bool:
         """Whether all text of the content is ASCII, and certainly without control characters."""
         ...
 
     def success(self, action: Action, result: Shape | None, request_id: bytes) -> Response: ...
+
+    def successes(
+        self, action: Action, rows: Rows, table: Table, request_ids: Iterable[bytes]
+    ) -> Iterable[Response]:
+        """Several, made of columns."""
+        ...
 
     def failure(self, fault: Fault, request_id: bytes) -> Response: ...
 
@@ -47,6 +60,9 @@ class JsonProtocol:
             raise _no_action(target.decode("latin-1").rpartition(".")[2])
         return action, request.body
 
+    def plain_decoder(self, action: Action) -> Callable[[Any], PlainBatch[Any] | None] | None:
+        return DECODERS.get(action.name)
+
     def is_plain_ascii(self, content: bytes) -> bool:
         # JSON allows control characters only as escapes.
         return content.isascii() and content.find(b"\\") < 0
@@ -54,6 +70,14 @@ class JsonProtocol:
     def success(self, action: Action, result: Shape | None, request_id: bytes) -> Response:
         headers = _BEFORE_ID + request_id + _BEHIND_ID
         return Response(200, headers, json_protocol.encode(result))
+
+    def successes(
+        self, action: Action, rows: Rows, table: Table, request_ids: Iterable[bytes]
+    ) -> Iterable[Response]:
+        return [
+            Response(200, _BEFORE_ID + request_id + _BEHIND_ID, body)
+            for body, request_id in zip(rows.json(table), request_ids, strict=False)
+        ]
 
     def failure(self, fault: Fault, request_id: bytes) -> Response:
         headers = (
@@ -81,12 +105,23 @@ class QueryProtocol:
             form.setdefault("QueueUrl", request.path)
         return action, form
 
+    def plain_decoder(self, action: Action) -> None:
+        return None
+
     def is_plain_ascii(self, content: query_protocol.Form) -> bool:
         return False
 
     def success(self, action: Action, result: Shape | None, request_id: bytes) -> Response:
         headers = ((_REQUEST_ID, request_id), _XML_TYPE)
         return Response(200, headers, query_protocol.encode(action, result, request_id))
+
+    def successes(
+        self, action: Action, rows: Rows, table: Table, request_ids: Iterable[bytes]
+    ) -> Iterable[Response]:
+        return [
+            self.success(action, result, request_id)
+            for result, request_id in zip(rows.shapes(table), request_ids, strict=False)
+        ]
 
     def failure(self, fault: Fault, request_id: bytes) -> Response:
         headers = ((_REQUEST_ID, request_id), _XML_TYPE)

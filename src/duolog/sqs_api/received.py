@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from duolog.broker.queues.receiving import Received, ReceivedRun
+from duolog.broker.queues.receiving import Received
 from duolog.core.queues.message import BINARY, MessageAttribute
 from duolog.model.queue_errors import InvalidAttributeName
 from duolog.sqs_api.context import Context
@@ -48,8 +48,6 @@ class Wanted:
 
     def messages(self, results: Sequence[Received], context: Context) -> tuple[list[Message], int]:
         """And how many bytes their bodies have together, as they were sent."""
-        if self is NOTHING and isinstance(results, ReceivedRun):
-            return _bare(results), sum(map(len, results.bodies))
         messages: list[Message] = []
         size = 0
         for each in results:
@@ -99,11 +97,6 @@ class Wanted:
 
 NOTHING = Wanted((), ())
 """But the body."""
-
-
-def _bare(run: ReceivedRun) -> list[Message]:
-    bodies = map(bytes.decode, run.bodies)
-    return list(map(Message, run.message_ids, run.receipt_handles, run.body_md5s, bodies))
 
 
 def _value(attribute: MessageAttribute) -> MessageAttributeValue:

@@ -6,6 +6,7 @@ them costs is not more for sixteen. The others have a task each.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from duolog.broker.queues.routing.routed_queue import RoutedQueue
@@ -16,11 +17,29 @@ from duolog.sqs_api.context import Context
 from duolog.sqs_api.dispatch import OneByOne, Together, Waiting
 from duolog.sqs_api.overdue import Overdue
 from duolog.wire.sqs.messages import Shape
+from duolog.wire.sqs.plain_batches import PlainBatch
 
-_WITH_TEXT = ("SendMessage", "SendMessageBatch")
-"""Of what is asked with these, every character counts."""
 _REPEATED = "ReceiveMessage"
 """Consumers ask for the same again and again."""
+
+Decode = Callable[[Any], Any]
+
+
+class _Remembering:
+    """Decodes what was not asked for just before. Requests that are the same have one shape."""
+
+    __slots__ = ("_content", "_decode", "_shape")
+
+    def __init__(self, decode: Decode) -> None:
+        self._decode = decode
+        self._content: Any = None
+        self._shape: Any = None
+
+    def __call__(self, content: Any) -> Any:
+        if content != self._content:
+            self._shape = self._decode(content)
+            self._content = content
+        return self._shape
 
 
 class Gathering:
@@ -29,9 +48,9 @@ class Gathering:
     __slots__ = (
         "_answers",
         "_context",
+        "_decode",
+        "_decode_plain",
         "_gathered",
-        "_has_text",
-        "_is_repeated",
         "_one_by_one",
         "_overdue",
         "_plain_context",
@@ -55,8 +74,10 @@ class Gathering:
         self._turn = turn
         self._overdue = overdue
         assert answers.action is not None
-        self._has_text = answers.action.name in _WITH_TEXT
-        self._is_repeated = answers.action.name == _REPEATED
+        self._decode: Decode = partial(answers.protocol.decode, answers.action)
+        if answers.action.name == _REPEATED:
+            self._decode = _Remembering(self._decode)
+        self._decode_plain = answers.protocol.plain_decoder(answers.action)
         self._gathered: list[Answer] = []
         self._started_ns = 0
 
@@ -84,24 +105,18 @@ class Gathering:
 
     def _by_queue(self, gathered: Sequence[Answer]) -> dict[str, list[Answer]]:
         """By the URL that they name. What cannot be understood is refused."""
-        action, protocol = self._answers.action, self._answers.protocol
-        assert action is not None
-        decode, is_plain_ascii = protocol.decode, protocol.is_plain_ascii
+        decode, decode_plain = self._decode, self._decode_plain
         by_url: dict[str, list[Answer]] = {}
-        known: Any = None
-        asked: Any = None
         for answer in gathered:
             content = answer.content
-            if not self._is_repeated or content != known:
+            asked = None if decode_plain is None else decode_plain(content)
+            if asked is None:
                 try:
-                    asked = decode(action, content)
+                    asked = decode(content)
                 except Refusal as refusal:
                     answer.done(refusal)
                     continue
-                known = content
             answer.asked = asked
-            if self._has_text:
-                answer.is_plain_ascii = is_plain_ascii(content)
             url = asked.queue_url
             if url in by_url:
                 by_url[url].append(answer)
@@ -121,6 +136,8 @@ class Gathering:
         for answer in answers:
             context = self._plain_context if answer.is_plain_ascii else self._context
             try:
+                if isinstance(answer.asked, PlainBatch):
+                    answer.asked = self._decode(answer.content)
                 abandon = self._one_by_one(context, answer.asked, answer.done)
             except Refusal as refusal:
                 self._refuse(answer, refusal)

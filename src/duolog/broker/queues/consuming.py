@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Any
 
 from duolog.broker.queues.commits import Commits
-from duolog.broker.queues.handing_out import received, received_by_each, within_bytes
+from duolog.broker.queues.handing_out import received, within_bytes
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receiving import Asker, Receive, Received, ReceivesTogether, Told
@@ -128,13 +128,12 @@ class Consuming:
             served.append(receive)
             first += receive.count
         counts = [len(receive.handed_out[0][1]) for receive in served]
-        found = received_by_each(self._queue, partition, records, counts, now_ms)
-        for receive, mine in zip(served, found, strict=True):
-            receive.found = mine
+        found = received(self._queue, partition, records, counts, now_ms)
         self._queue.owner.rearm(partition)
         assert partition.journal is not None
-        partition.journal.partition.wait_committed(end_offset, ReceivesTogether(served))
-        return [each for each in gathered if not each[0].found]
+        together = ReceivesTogether(served, found, counts)
+        partition.journal.partition.wait_committed(end_offset, together)
+        return [each for each in gathered if not each[0].handed_out]
 
     def _begin(self, receive: Receive, wait_ms: int) -> None:
         if receive.is_abandoned:
@@ -241,7 +240,8 @@ class Consuming:
             partition, offsets, now_ms, receive.visibility_ms, receive.attempt
         )
         receive.handed_out.append((partition, offsets))
-        receive.found = [*receive.found, *received(self._queue, partition, records, now_ms)]
+        found = received(self._queue, partition, records, (len(records),), now_ms)
+        receive.found = [*receive.found, *found] if receive.found else found
         self._queue.owner.rearm(partition)
         return end_offset
 
@@ -321,7 +321,9 @@ class Consuming:
                 )
                 records.append(record)
         # All at once, as they were the first time: the receipts are the same then.
-        receive.found = [*receive.found, *received(self._queue, partition, records, now_ms)]
+        if records:
+            found = received(self._queue, partition, records, (len(records),), now_ms)
+            receive.found = [*receive.found, *found]
         self._queue.owner.rearm(partition)
         if not receive.visibility_ms:
             # Others may have them already, but not in the middle of this.

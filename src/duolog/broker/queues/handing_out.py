@@ -1,7 +1,7 @@
 """Messages as consumers get them: which of them an answer has room for, and what it says."""
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, repeat
+from itertools import repeat
 
 from duolog.broker.queues.identities import sequence_number
 from duolog.broker.queues.queue_partition import QueuePartition
@@ -15,35 +15,20 @@ from duolog.wire.sqs.digests import md5_of_bodies
 
 
 def received(
-    queue: QueueState, partition: QueuePartition, records: Sequence[Record], now_ms: int
-) -> Sequence[Received]:
-    """Of messages that one consumer was just given."""
-    if not records:
-        return []
-    return received_by_each(queue, partition, records, (len(records),), now_ms)[0]
-
-
-def received_by_each(
     queue: QueueState,
     partition: QueuePartition,
     records: Sequence[Record],
     counts: Sequence[int],
     now_ms: int,
-) -> list[Sequence[Received]]:
-    """Of messages that several consumers were just given: each of them the next so many."""
-    found: Sequence[Received]
+) -> Sequence[Received]:
+    """Of messages that consumers were just given: each of them the next so many."""
     offsets = [record[4] or 0 for record in records]
     run = range(offsets[0], offsets[0] + len(offsets))
     is_run = offsets == list(run) and max(counts) <= RUN_MAX
     received_ms = partition.delivery.first_received_ms(run) if is_run else None
     if received_ms is None:
-        found = _received_each(queue, partition, offsets, records, now_ms)
-    else:
-        found = _received_run(queue, partition, run, records, counts, received_ms)
-    if len(counts) == 1:
-        return [found]
-    ends = list(accumulate(counts))
-    return [found[end - count : end] for end, count in zip(ends, counts, strict=True)]
+        return _received_each(queue, partition, offsets, records, now_ms)
+    return _received_run(queue, partition, run, records, counts, received_ms)
 
 
 def _received_run(

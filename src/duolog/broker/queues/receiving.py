@@ -80,8 +80,10 @@ class Asker(Protocol):
 
     def received(self, token: Any, result: Sequence[Received] | Refusal) -> None: ...
 
-    def received_together(self, served: Sequence[tuple[Any, Sequence[Received]]]) -> None:
-        """The same of several that were served together."""
+    def received_together(
+        self, tokens: Sequence[Any], found: Sequence[Received], counts: Sequence[int]
+    ) -> None:
+        """The same of several that were served together, each with the next so many."""
         ...
 
 
@@ -96,9 +98,10 @@ class Told:
     def received(self, token: Any, result: Sequence[Received] | Refusal) -> None:
         self._done(result)
 
-    def received_together(self, served: Sequence[tuple[Any, Sequence[Received]]]) -> None:
-        for _, result in served:
-            self._done(result)
+    def received_together(
+        self, tokens: Sequence[Any], found: Sequence[Received], counts: Sequence[int]
+    ) -> None:
+        self._done(found)
 
 
 class Receive(msgspec.Struct, eq=False):
@@ -154,21 +157,25 @@ class Receive(msgspec.Struct, eq=False):
 class ReceivesTogether:
     """Those that the same change serves. They wait for the journal as one."""
 
-    __slots__ = ("_receives",)
+    __slots__ = ("_counts", "_found", "_receives")
 
-    def __init__(self, receives: Sequence[Receive]) -> None:
+    def __init__(
+        self, receives: Sequence[Receive], found: Sequence[Received], counts: Sequence[int]
+    ) -> None:
+        """Each of them gets the next so many of what was found."""
         self._receives = receives
+        self._found = found
+        self._counts = counts
 
     def settle(self, failure: Refusal | None) -> None:
-        served: dict[Asker, list[tuple[Any, Sequence[Received]]]] = {}
-        for receive in self._receives:
-            if failure is None and not receive.is_abandoned:
-                asker = receive.asker
-                if asker in served:
-                    served[asker].append((receive.token, receive.found))
-                else:
-                    served[asker] = [(receive.token, receive.found)]
-            else:
-                receive.on_settled(receive, failure)
-        for asker, results in served.items():
-            asker.received_together(results)
+        askers = {receive.asker for receive in self._receives}
+        is_wanted = not any(receive.is_abandoned for receive in self._receives)
+        if failure is None and is_wanted and len(askers) == 1:
+            tokens = [receive.token for receive in self._receives]
+            askers.pop().received_together(tokens, self._found, self._counts)
+            return
+        first = 0
+        for receive, count in zip(self._receives, self._counts, strict=True):
+            receive.found = self._found[first : first + count]
+            first += count
+            receive.on_settled(receive, failure)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 
 from duolog.broker.queues.queue import Queue
 from duolog.core.usage.tally import Tally
@@ -16,9 +17,8 @@ from duolog.wire.sqs.messages import (
     DeleteMessageBatchResult,
     DeleteMessageBatchResultEntry,
 )
-
-Taken = tuple[Answer, Sequence[str]]
-"""A request that is served together with others, and the ids of its entries."""
+from duolog.wire.sqs.plain_batches import PlainBatch
+from duolog.wire.sqs.rows import DELETED, Table
 
 
 def handle(
@@ -39,44 +39,36 @@ def handle(
 
 
 def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
-    taken: list[Taken] = []
-    left: list[Answer] = []
-    handles: list[str] = []
-    for answer in answers:
-        entries = answer.asked.entries
-        try:
-            taken.append((answer, checked_ids(entries)))
-        except Refusal:
-            left.append(answer)
-        else:
-            handles += [entry.receipt_handle for entry in entries]
+    taken = [answer for answer in answers if isinstance(answer.asked, PlainBatch)]
     if taken:
-        tally = context.usage[answers[0].asked.queue_url].deleted
+        tally = context.usage[taken[0].asked.queue_url].deleted
+        handles = list(chain.from_iterable([answer.asked.values for answer in taken]))
         queue.delete(handles, partial(_deleted, tally, taken))
-    return left
+    return [answer for answer in answers if not isinstance(answer.asked, PlainBatch)]
 
 
-def _deleted(tally: Tally, taken: list[Taken], results: list[Refusal | None] | Refusal) -> None:
+def _deleted(tally: Tally, answers: list[Answer], results: list[Refusal | None] | Refusal) -> None:
     if isinstance(results, Refusal):
-        for answer, _ in taken:
+        for answer in answers:
             tally.fail()
             answer.done(results)
         return
-    told = []
+    if not any(results):
+        tally.count(len(results), 0, len(answers))
+        columns = (list(chain.from_iterable([answer.asked.ids for answer in answers])),)
+        counts = [len(answer.asked.ids) for answer in answers]
+        answers[0].answers.succeed_with_rows(answers, DELETED, Table(columns, counts))
+        return
     first = 0
-    for _, ids in taken:
-        last = first + len(ids)
-        told.append(_counted(tally, ids, results[first:last]))
+    for answer in answers:
+        last = first + len(answer.asked.ids)
+        answer.done(_counted(tally, answer.asked.ids, results[first:last]))
         first = last
-    taken[0][0].answers.succeed([answer for answer, _ in taken], told)
 
 
 def _counted(
     tally: Tally, ids: Sequence[str], results: Sequence[Refusal | None]
 ) -> DeleteMessageBatchResult:
-    if not any(results):
-        tally.count(len(ids), 0)
-        return DeleteMessageBatchResult(list(map(DeleteMessageBatchResultEntry, ids)), [])
     successful, failed = [], []
     for own, refusal in zip(ids, results, strict=True):
         if refusal is None:

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from duolog.broker.queues.queue import Queue
-from duolog.broker.queues.receiving import Received
+from duolog.broker.queues.receiving import Received, ReceivedRun
 from duolog.config.queue import QueueConfig
 from duolog.core.usage.tally import Tally
 from duolog.model.errors import Refusal
 from duolog.sqs_api.answers import Answer
 from duolog.sqs_api.context import Abandon, Context, Done
-from duolog.sqs_api.received import Wanted
+from duolog.sqs_api.received import NOTHING, Wanted
 from duolog.sqs_api.validation.bounds import check_receive_count, check_visibility, check_wait
 from duolog.sqs_api.validation.identifiers import check_attempt_id
 from duolog.sqs_api.validation.queue_kinds import not_for_this_queue
 from duolog.wire.sqs.messages import ReceiveMessageRequest, ReceiveMessageResult
+from duolog.wire.sqs.rows import RECEIVED, Table
 
 
 class Terms(NamedTuple):
@@ -91,19 +92,22 @@ class _Consumers:
             self._tally.fail()
             answer.done(result)
         else:
-            self.received_together([(answer, result)])
+            messages, size = self._wanted.messages(result, self._context)
+            self._tally.count(len(messages), size)
+            answer.done(ReceiveMessageResult(messages or None))
 
-    def received_together(self, served: Sequence[tuple[Answer, Sequence[Received]]]) -> None:
-        results = []
-        count = size = 0
-        for _, found in served:
-            messages, bytes_each = self._wanted.messages(found, self._context)
-            results.append(ReceiveMessageResult(messages or None))
-            count += len(messages)
-            size += bytes_each
-        self._tally.count(count, size, len(served))
-        answers = [answer for answer, _ in served]
-        answers[0].answers.succeed(answers, results)
+    def received_together(
+        self, answers: Sequence[Answer], found: Sequence[Received], counts: Sequence[int]
+    ) -> None:
+        if self._wanted is NOTHING and isinstance(found, ReceivedRun):
+            self._tally.count(len(found), sum(map(len, found.bodies)), len(answers))
+            columns = found.message_ids, found.receipt_handles, found.body_md5s, found.bodies
+            answers[0].answers.succeed_with_rows(answers, RECEIVED, Table(columns, counts))
+            return
+        first = 0
+        for answer, count in zip(answers, counts, strict=True):
+            self.received(answer, found[first : first + count])
+            first += count
 
 
 def _checked(request: ReceiveMessageRequest, config: QueueConfig) -> Terms:

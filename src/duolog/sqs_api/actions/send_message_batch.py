@@ -1,9 +1,7 @@
 """SendMessageBatch: up to ten messages into a queue, each with its own result."""
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
 
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.sending import Sent, SentRun
@@ -20,7 +18,6 @@ from duolog.sqs_api.validation.outgoing import (
     check_ordering,
     checked_outgoing,
     message_size,
-    plain_bodies,
 )
 from duolog.wire.sqs.messages import (
     BatchResultErrorEntry,
@@ -29,6 +26,8 @@ from duolog.wire.sqs.messages import (
     SendMessageBatchResult,
     SendMessageBatchResultEntry,
 )
+from duolog.wire.sqs.plain_batches import PlainBatch
+from duolog.wire.sqs.rows import SENT, Table
 
 
 def handle(
@@ -82,58 +81,61 @@ def handle(
         sent([])
 
 
-class _Taken(NamedTuple):
-    """A request that is sent together with others."""
-
-    answer: Answer
-    ids: Sequence[str]
-    bodies: Sequence[bytes]
+Taken = tuple[Answer, PlainBatch[bytes]]
+"""A request that is served together with others."""
 
 
 def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
     """Messages of which there is nothing to say but their bodies."""
-    taken: list[_Taken] = []
+    taken: list[Taken] = []
     left: list[Answer] = []
     room = TOGETHER_BYTES_MAX
+    if context.sender_id or queue.config.fifo:
+        return answers
+    size_max = queue.config.maximum_message_size
     for answer in answers:
-        entries = answer.asked.entries
-        try:
-            ids = checked_ids(entries)
-        except Refusal:
+        asked = answer.asked
+        if not isinstance(asked, PlainBatch):
             left.append(answer)
             continue
-        bodies = None
-        if answer.is_plain_ascii:
-            bodies = plain_bodies(entries, queue.config, context)
-        if bodies is None or (size := sum(map(len, bodies))) > room:
+        sizes = list(map(len, asked.values))
+        if not all(sizes) or max(sizes) > size_max or (size := sum(sizes)) > room:
             left.append(answer)
             continue
         room -= size
-        taken.append(_Taken(answer, ids, bodies))
+        taken.append((answer, asked))
     if taken:
-        tally = context.usage[taken[0].answer.asked.queue_url].sent
-        together = list(chain.from_iterable([each.bodies for each in taken]))
-        queue.send_plain(together, partial(_sent, tally, taken))
+        tally = context.usage[taken[0][1].queue_url].sent
+        bodies = list(chain.from_iterable([batch.values for _, batch in taken]))
+        queue.send_plain(bodies, partial(_sent, tally, taken, bodies))
     return left
 
 
 def _sent(
-    tally: Tally, taken: list[_Taken], results: SentRun | list[Sent | Refusal] | Refusal
+    tally: Tally,
+    taken: list[Taken],
+    bodies: list[bytes],
+    results: SentRun | list[Sent | Refusal] | Refusal,
 ) -> None:
     if isinstance(results, SentRun):
-        _all_sent(tally, taken, results)
+        ids = list(chain.from_iterable([batch.ids for _, batch in taken]))
+        tally.count(len(bodies), sum(map(len, bodies)), len(taken))
+        answers = [answer for answer, _ in taken]
+        columns = ids, results.message_ids, results.body_md5s
+        counts = [len(batch.ids) for _, batch in taken]
+        answers[0].answers.succeed_with_rows(answers, SENT, Table(columns, counts))
         return
     first = 0
-    for answer, ids, bodies in taken:
+    for answer, batch in taken:
         if isinstance(results, Refusal):
             tally.fail()
             answer.done(results)
             continue
-        own = results[first : first + len(ids)]
-        first += len(ids)
+        own = results[first : first + len(batch.ids)]
+        first += len(batch.ids)
         successful, failed = [], []
         size = 0
-        for own_id, body, result in zip(ids, bodies, own, strict=True):
+        for own_id, body, result in zip(batch.ids, batch.values, own, strict=True):
             if isinstance(result, Refusal):
                 failed.append(error_entry(own_id, result))
             else:
@@ -143,17 +145,3 @@ def _sent(
                 )
         count_entries(tally, len(successful), size, len(failed))
         answer.done(SendMessageBatchResult(successful, failed))
-
-
-def _all_sent(tally: Tally, taken: list[_Taken], sent: SentRun) -> None:
-    ids = chain.from_iterable([each.ids for each in taken])
-    entries = list(map(SendMessageBatchResultEntry, ids, sent.message_ids, sent.body_md5s))
-    size = sum([sum(map(len, each.bodies)) for each in taken])
-    tally.count(len(entries), size, len(taken))
-    results = []
-    first = 0
-    for each in taken:
-        last = first + len(each.ids)
-        results.append(SendMessageBatchResult(entries[first:last], []))
-        first = last
-    taken[0].answer.answers.succeed([each.answer for each in taken], results)
