@@ -232,7 +232,11 @@ class HttpConnection(asyncio.Protocol):
         self._charged_bytes -= count
         pool = self._pool
         pool.bodies_bytes -= count
-        answer = self._encode(response, keep_alive, is_head=is_head)
+        if keep_alive and not (is_head or pool.closing):
+            # As `_encode` does it, without the call.
+            answer = encode(response, pool.date_header)
+        else:
+            answer = self._encode(response, keep_alive, is_head=is_head)
         if self._queue and not self._finished:
             # Later in this turn: the next handler must not run inside whoever completes a
             # Deferred, and its answer can leave in the same write.

@@ -18,7 +18,7 @@ from duolog.wire.sqs.rows import Rows, Table
 class Answers:
     """How requests for one action are answered by one protocol."""
 
-    __slots__ = ("_is_of_batches", "_next_id", "_stats", "action", "now_ns", "protocol")
+    __slots__ = ("_is_of_batches", "_request_ids", "_stats", "action", "now_ns", "protocol")
 
     def __init__(
         self,
@@ -32,26 +32,27 @@ class Answers:
         self.protocol = protocol
         self.action = action
         self._stats = stats
-        self._next_id = request_ids.next
+        self._request_ids = request_ids
         self.now_ns = now_ns
         self._is_of_batches = action is not None and action.name.endswith("Batch")
 
     def succeed(self, answers: Sequence["Answer"], results: Iterable[Shape | None]) -> None:
         """Of requests that came together; an action without a result has None."""
-        action, next_id, success = self.action, self._next_id, self.protocol.success
+        action, success = self.action, self.protocol.success
         assert action is not None
         self._stats.done(answers[0].started_ns, self.now_ns(), len(answers))
-        for answer, result in zip(answers, results, strict=True):
+        request_ids = self._request_ids.take(len(answers))
+        for answer, result, request_id in zip(answers, results, request_ids, strict=True):
             if self._is_of_batches and getattr(result, "failed", None):
                 # A batch of which an entry failed is a success that tells of an error.
                 self._stats.failed += 1
-            answer.complete(success(action, result, next_id()))
+            answer.complete(success(action, result, request_id))
 
     def succeed_with_rows(self, answers: Sequence["Answer"], rows: Rows, table: Table) -> None:
         """As `succeed`, with results that are made of columns."""
         assert self.action is not None
         self._stats.done(answers[0].started_ns, self.now_ns(), len(answers))
-        request_ids = [self._next_id() for _ in answers]
+        request_ids = self._request_ids.take(len(answers))
         responses = self.protocol.successes(self.action, rows, table, request_ids)
         for answer, response in zip(answers, responses, strict=True):
             answer.complete(response)
@@ -59,7 +60,7 @@ class Answers:
     def fail(self, answer: "Answer", found: Fault) -> None:
         self._stats.done(answer.started_ns, self.now_ns())
         self._stats.failed += 1
-        answer.complete(self.protocol.failure(found, self._next_id()))
+        answer.complete(self.protocol.failure(found, self._request_ids.next()))
 
 
 class Answer(Deferred, eq=False):

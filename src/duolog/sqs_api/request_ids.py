@@ -1,7 +1,7 @@
 """Ids of requests, which answers carry so that a client can speak of one."""
 
 import uuid
-from itertools import count
+from itertools import count, islice
 
 _COUNTER_CHARS = 12
 _FIRST = 10 ** (_COUNTER_CHARS - 1)
@@ -12,8 +12,14 @@ class RequestIds:
     def __init__(self, first: uuid.UUID) -> None:
         """`first` sets these ids apart from those of other nodes and of other starts."""
         self._prefix = str(first)[:-_COUNTER_CHARS].encode()
-        self._next = count(_FIRST).__next__
+        self._numbers = count(_FIRST)
+        self._next = self._numbers.__next__
 
     def next(self) -> bytes:
         """Shaped as a UUID. Counted, because a random one costs as much as a small request."""
         return b"%b%d" % (self._prefix, self._next())
+
+    def take(self, count: int) -> list[bytes]:
+        """The next so many."""
+        prefix = self._prefix
+        return [b"%b%d" % (prefix, number) for number in islice(self._numbers, count)]

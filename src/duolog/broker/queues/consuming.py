@@ -9,6 +9,7 @@ from typing import Any
 
 from duolog.broker.queues.commits import Commits
 from duolog.broker.queues.handing_out import received, within_bytes
+from duolog.broker.queues.message_reader import PlainRun
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receiving import Asker, Receive, Received, ReceivesTogether, Told
@@ -233,6 +234,8 @@ class Consuming:
         """What the journal must reach before the answer; None if nothing was handed out."""
         offsets, records = self._take_out(partition, count, now_ms)
         if receive.bytes_left is not None:
+            if isinstance(records, PlainRun):
+                records = records.records()
             offsets, records = within_bytes(receive, receive.bytes_left, offsets, records)
         if not offsets:
             return None
@@ -240,19 +243,22 @@ class Consuming:
             partition, offsets, now_ms, receive.visibility_ms, receive.attempt
         )
         receive.handed_out.append((partition, offsets))
-        found = received(self._queue, partition, records, (len(records),), now_ms)
+        found = received(self._queue, partition, records, (len(offsets),), now_ms)
         receive.found = [*receive.found, *found] if receive.found else found
         self._queue.owner.rearm(partition)
         return end_offset
 
     def _take_out(
         self, partition: QueuePartition, count: int, now_ms: int
-    ) -> tuple[list[int], list[Record]]:
+    ) -> tuple[list[int], list[Record] | PlainRun]:
         """Messages that can be had now, and their records; none if there are none."""
         delivery = partition.delivery
         if delivery.soonest_ms <= now_ms:
             delivery.tick(now_ms)
         while offsets := delivery.choose(count, now_ms):
+            run = partition.reader.take_plain(offsets)
+            if run is not None:
+                return offsets[: len(run.values)], run
             taken = partition.reader.take_each(offsets)
             records = [record for record in taken if record is not None]
             if len(records) < len(offsets):

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from itertools import repeat
 
 from duolog.broker.queues.identities import sequence_number
+from duolog.broker.queues.message_reader import PlainRun
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState
 from duolog.broker.queues.receipts import RUN_MAX
 from duolog.broker.queues.receiving import Receive, Received, ReceivedRun
-from duolog.core.queues.message import from_records, plain_columns
+from duolog.core.queues.message import Message, from_record, plain_message
 from duolog.records.builder import encoded_size
 from duolog.records.record import Record
 from duolog.wire.sqs.digests import md5_of_bodies
@@ -17,12 +18,15 @@ from duolog.wire.sqs.digests import md5_of_bodies
 def received(
     queue: QueueState,
     partition: QueuePartition,
-    records: Sequence[Record],
+    records: Sequence[Record] | PlainRun,
     counts: Sequence[int],
     now_ms: int,
 ) -> Sequence[Received]:
     """Of messages that consumers were just given: each of them the next so many."""
-    offsets = [record[4] or 0 for record in records]
+    if isinstance(records, PlainRun):
+        offsets = list(range(records.first_offset, records.first_offset + len(records.values)))
+    else:
+        offsets = [record[4] or 0 for record in records]
     run = range(offsets[0], offsets[0] + len(offsets))
     is_run = offsets == list(run) and max(counts) <= RUN_MAX
     received_ms = partition.delivery.first_received_ms(run) if is_run else None
@@ -35,7 +39,7 @@ def _received_run(
     queue: QueueState,
     partition: QueuePartition,
     run: range,
-    records: Sequence[Record],
+    records: Sequence[Record] | PlainRun,
     counts: Sequence[int],
     received_ms: int,
 ) -> Sequence[Received]:
@@ -46,13 +50,14 @@ def _received_run(
     handles = queue.receipts.encode_runs(
         data.index, run.start, counts, data.leader_epoch, received_ms
     )
-    plain = None if queue.config.fifo else plain_columns(records, partition.own_offset)
-    if plain is not None:
-        digests = md5_of_bodies(list(plain.bodies))
-        return ReceivedRun(ids, handles, digests, plain.bodies, plain.sent_ms, received_ms)
-    messages = from_records(records, partition.own_offset)
+    is_fifo = queue.config.fifo
+    if isinstance(records, PlainRun) and not is_fifo and _is_own(records, partition):
+        bodies = records.values
+        digests = md5_of_bodies(bodies)
+        return ReceivedRun(ids, handles, digests, bodies, records.timestamps, received_ms)
+    messages = _messages(partition, records)
     numbers: Iterable[str | None] = repeat(None)
-    if queue.config.fifo:
+    if is_fifo:
         numbers = [sequence_number(data.index, offset) for offset in run]
     return list(
         map(
@@ -68,16 +73,29 @@ def _received_run(
     )
 
 
+def _is_own(run: PlainRun, partition: QueuePartition) -> bool:
+    """Whether they were sent through SQS: what characters they have was looked at then."""
+    return run.first_offset >= partition.own_offset and all(run.values)
+
+
+def _messages(partition: QueuePartition, records: Sequence[Record] | PlainRun) -> list[Message]:
+    if not isinstance(records, PlainRun):
+        return list(map(from_record, records))
+    if _is_own(records, partition):
+        return list(map(plain_message, records.values, records.timestamps))
+    return list(map(from_record, records.records()))
+
+
 def _received_each(
     queue: QueueState,
     partition: QueuePartition,
     offsets: Sequence[int],
-    records: Sequence[Record],
+    records: Sequence[Record] | PlainRun,
     now_ms: int,
 ) -> list[Received]:
     data = partition.data
     index, epoch, is_fifo = data.index, data.leader_epoch, queue.config.fifo
-    messages = from_records(records, partition.own_offset)
+    messages = _messages(partition, records)
     digests = md5_of_bodies([message.body.encode() for message in messages])
     found = []
     for offset, message, digest in zip(offsets, messages, digests, strict=True):

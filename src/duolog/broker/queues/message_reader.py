@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count, repeat
+from typing import NamedTuple
 
 from duolog.broker.partition import Partition
 from duolog.broker.queues.doubts import OnDamage, pass_over
@@ -34,10 +35,26 @@ _to_record: Callable[[tuple[object, ...]], Record] = partial(tuple.__new__, Reco
 log = get_logger("queues")
 
 
+class PlainRun(NamedTuple):
+    """Records one behind the other that have a value and nothing else."""
+
+    first_offset: int
+    values: list[bytes]
+    timestamps: list[int]
+
+    def records(self) -> list[Record]:
+        # As Record does it, in a quarter of the time.
+        fields = zip(
+            repeat(None), self.values, repeat(()), self.timestamps, count(self.first_offset)
+        )
+        return list(map(_to_record, fields))
+
+
 class MessageReader:
     __slots__ = (
         "_ahead",
         "_ahead_offset",
+        "_ahead_times",
         "_kept",
         "_kept_bytes",
         "_next_offset",
@@ -47,9 +64,11 @@ class MessageReader:
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
-        self._ahead: list[Record] = []
-        """Records one behind the other that were read and are likely to be wanted next: no more
-        than a block has, or a batch."""
+        self._ahead: list[bytes] = []
+        """Values of records one behind the other that have nothing else, were read and are likely
+        to be wanted next: no more than a block has, or a batch."""
+        self._ahead_times: list[int] = []
+        """Their timestamps."""
         self._ahead_offset = 0
         """Of the first of them."""
         self._kept: OrderedDict[int, Record] = OrderedDict()
@@ -65,6 +84,25 @@ class MessageReader:
         StorageFailed when the disk cannot be read, or another node has what is damaged here.
         """
         return self.take_each((offset,))[0]
+
+    def take_plain(self, offsets: Sequence[int]) -> PlainRun | None:
+        """The first so many of these that lie one behind the other and have only a value, as
+        those of most receives are; None if not even the first has."""
+        first = offsets[0]
+        if first in self._kept or list(offsets) != list(range(first, first + len(offsets))):
+            return None
+        run = PlainRun(first, [], [])
+        while missing := len(offsets) - len(run.values):
+            at = first + len(run.values)
+            if not self._is_ahead(at):
+                self._read(at)
+                if not self._is_ahead(at):
+                    break
+            self._pass_over(at)
+            run.values.extend(self._ahead[:missing])
+            run.timestamps.extend(self._ahead_times[:missing])
+            self._drop_ahead(missing)
+        return run if run.values else None
 
     def take_each(self, offsets: Sequence[int]) -> list[Record | None]:
         """As `take`, of several: of those that lie one behind the other many at once."""
@@ -84,9 +122,8 @@ class MessageReader:
             count = min(len(self._ahead), len(offsets) - place)
             if list(offsets[place : place + count]) != list(range(offset, offset + count)):
                 count = 1
-            records += self._ahead[:count]
-            del self._ahead[:count]
-            self._ahead_offset += count
+            records += self._records_ahead(count)
+            self._drop_ahead(count)
         return records
 
     def look(self, offset: int) -> Record | None:
@@ -94,12 +131,13 @@ class MessageReader:
         if not self._is_ahead(offset) and offset not in self._kept:
             self._read(offset)
         if self._is_ahead(offset):
-            return self._ahead[offset - self._ahead_offset]
+            place = offset - self._ahead_offset
+            return Record(None, self._ahead[place], (), self._ahead_times[place], offset)
         return self._kept.get(offset)
 
     def forget(self) -> None:
         """Give back the memory of a queue that is not read."""
-        self._ahead.clear()
+        self._drop_ahead(len(self._ahead))
         self._kept.clear()
         self._kept_bytes = 0
 
@@ -116,10 +154,20 @@ class MessageReader:
         """Whoever wants what is before it comes later."""
         count = offset - self._ahead_offset
         if count:
-            passed = self._ahead[:count]
-            del self._ahead[:count]
-            self._ahead_offset = offset
+            passed = self._records_ahead(count)
+            self._drop_ahead(count)
             self._keep(passed, offset)
+
+    def _records_ahead(self, count: int) -> list[Record]:
+        """The next so many, without taking them away."""
+        values, timestamps = self._ahead[:count], self._ahead_times[:count]
+        return PlainRun(self._ahead_offset, values, timestamps).records()
+
+    def _drop_ahead(self, count: int) -> None:
+        count = min(count, len(self._ahead))
+        del self._ahead[:count]
+        del self._ahead_times[:count]
+        self._ahead_offset += count
 
     def _read(self, offset: int) -> None:
         partition = self._partition
@@ -130,24 +178,20 @@ class MessageReader:
             if found is None:
                 return
             self._next_offset = found.next_offset
-            records: Iterable[Record]
             for header, batch in iter_batches(partition.load(found)):
                 if header.next_offset <= offset:
                     continue
                 if not is_intact(batch):
                     raise CorruptBatch(f"the checksum of the batch at {header[0]} is wrong")
                 values = plain_values(header, batch)
-                if values is not None:
-                    records = _plain_records(header, values)
-                else:
-                    records = records_of(
-                        header, batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX
-                    )
+                if values is not None and self._go_on(header, values, offset):
+                    continue
+                records: Iterable[Record] = records_of(
+                    header, batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX
+                )
                 if header.base_offset < offset:
                     records = (each for each in records if (each[4] or 0) >= offset)
-                if values is not None and self._goes_on(max(offset, header.base_offset)):
-                    self._ahead += records
-                elif not self._keep(records, offset):
+                if not self._keep(records, offset):
                     return
         except OffsetOutOfRange:
             return
@@ -162,11 +206,19 @@ class MessageReader:
                     error=str(error),
                 )
 
-    def _goes_on(self, offset: int) -> bool:
-        """Whether records from the offset on can stand behind those that are ahead."""
+    def _go_on(self, header: BatchHeader, values: list[bytes], wanted: int) -> bool:
+        """Put what a batch has from the offset on behind what is ahead; False if it is not there
+        that it belongs."""
+        passed = max(wanted - header.base_offset, 0)
+        offset = header.base_offset + passed
         if not self._ahead:
             self._ahead_offset = offset
-        return offset == self._ahead_offset + len(self._ahead)
+        elif offset != self._ahead_offset + len(self._ahead):
+            return False
+        timestamp = header.max_timestamp if header.uses_log_append_time else header.base_timestamp
+        self._ahead += values[passed:] if passed else values
+        self._ahead_times += [timestamp] * (len(values) - passed)
+        return True
 
     def _keep(self, records: Iterable[Record], wanted: int) -> bool:
         """False when there is no room for all of them."""
@@ -197,12 +249,3 @@ class MessageReader:
                 return False
             self._kept_bytes -= len(dropped.value or b"")
         return True
-
-
-def _plain_records(header: BatchHeader, values: Sequence[bytes]) -> Iterable[Record]:
-    timestamp = header.max_timestamp if header.uses_log_append_time else header.base_timestamp
-    # As Record does it, in a quarter of the time.
-    fields = zip(
-        repeat(None), values, repeat(()), repeat(timestamp), count(header.base_offset), strict=False
-    )
-    return map(_to_record, fields)

@@ -11,7 +11,7 @@ arrives as bytes; in names, where there can be no bytes, a sign of damage is in 
 """
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -153,34 +153,8 @@ def from_record(record: Record) -> Message:
     )
 
 
-class PlainColumns(NamedTuple):
-    """Of messages that have a body and nothing else."""
-
-    bodies: tuple[bytes, ...]
-    sent_ms: tuple[int, ...]
-
-
-def plain_columns(records: Sequence[Record], own_offset: int) -> PlainColumns | None:
-    """None where one of them has more than a body, or one that has to be looked into.
-
-    From `own_offset` on, what has nothing but a value was sent through SQS: what characters it
-    has was looked at then.
-    """
-    keys, values, headers, times, offsets = zip(*records, strict=True)
-    is_plain = keys.count(None) == len(keys) and all(values) and not any(headers)
-    return PlainColumns(values, times) if is_plain and min(offsets) >= own_offset else None
-
-
 def plain_message(body: bytes, sent_ms: int) -> Message:
     return Message(body.decode(), _NO_ATTRIBUTES, None, sent_ms)
-
-
-def from_records(records: Sequence[Record], own_offset: int) -> list[Message]:
-    """As `from_record`, of several, of which most are plain."""
-    plain = plain_columns(records, own_offset)
-    if plain is not None:
-        return list(map(plain_message, *plain))
-    return list(map(from_record, records))
 
 
 def moved_record(
