@@ -23,12 +23,13 @@ def received(
     now_ms: int,
 ) -> Sequence[Received]:
     """Of messages that consumers were just given: each of them the next so many."""
+    offsets: Sequence[int]
     if isinstance(records, PlainRun):
-        offsets = list(range(records.first_offset, records.first_offset + len(records.values)))
+        offsets = run = records.offsets
     else:
         offsets = [record[4] or 0 for record in records]
-    run = range(offsets[0], offsets[0] + len(offsets))
-    is_run = offsets == list(run) and max(counts) <= RUN_MAX
+        run = range(offsets[0], offsets[0] + len(offsets))
+    is_run = (offsets is run or offsets == list(run)) and max(counts) <= RUN_MAX
     received_ms = partition.delivery.first_received_ms(run) if is_run else None
     if received_ms is None:
         return _received_each(queue, partition, offsets, records, now_ms)

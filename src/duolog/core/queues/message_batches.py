@@ -12,7 +12,7 @@ _PLAIN = {bytes}
 def build_messages(records: Sequence[Record | bytes], now_ms: int) -> bytearray:
     """One batch. Bytes are a record that has this value and nothing else."""
     if len(records) <= RECORDS_MAX and set(map(type, records)) == _PLAIN:
-        return build_plain_batch(records, now_ms)  # type: ignore[arg-type]
+        return build_plain_batch(list(records), now_ms)  # type: ignore[arg-type]
     return build_batch(
         [Record(None, each, (), now_ms) if isinstance(each, bytes) else each for each in records]
     )

@@ -1,8 +1,10 @@
 """The short way to build and read plain batches, held against the long one."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from duolog.core.queues import plain_batch
 from duolog.core.queues.plain_batch import RECORDS_MAX, build_plain_batch, plain_values
 from duolog.records.builder import build_batch
 from duolog.records.checksum import seal
@@ -15,7 +17,18 @@ TIMESTAMP = 1_700_000_000_000
 
 
 def read(batch: bytearray) -> list[bytes] | None:
-    return plain_values(read_header(batch), memoryview(batch))
+    """The same with and without what was compiled."""
+    header, view = read_header(batch), memoryview(batch)
+    found = plain_values(header, view)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain_batch, "split_records", plain_batch._split_in_python)
+        assert plain_values(header, view) == found
+    return found
+
+
+def test_it_is_compiled_where_tests_run() -> None:
+    assert plain_batch.join_records.__module__ == "duolog.core.queues._plain_records"
+    assert plain_batch.split_records.__module__ == "duolog.core.queues._plain_records"
 
 
 @given(VALUES)
@@ -23,6 +36,7 @@ def read(batch: bytearray) -> list[bytes] | None:
 def test_a_plain_batch_is_built_as_any_batch(values: list[bytes]) -> None:
     usual = build_batch([Record(value=value, timestamp=TIMESTAMP) for value in values])
     assert build_plain_batch(values, TIMESTAMP) == usual
+    assert plain_batch._join_in_python(values, 7)[7:] == usual[HEADER_BYTES:]
     assert read(usual) == values
 
 
@@ -30,6 +44,7 @@ def test_values_of_every_width_of_length_are_framed_alike() -> None:
     for size in (0, 1, 62, 63, 64, 65, 8_190, 8_191, 8_192, 1 << 20):
         usual = build_batch([Record(value=b"v" * size, timestamp=TIMESTAMP)] * 70)
         assert build_plain_batch([b"v" * size] * 70, TIMESTAMP) == usual
+        assert plain_batch._join_in_python([b"v" * size] * 70, 0) == usual[HEADER_BYTES:]
         assert read(usual) == [b"v" * size] * 70
 
 

@@ -1,0 +1,6 @@
+"""See _plain_records.c."""
+
+from typing_extensions import Buffer
+
+def join_records(values: list[bytes], room: int, /) -> bytearray: ...
+def split_records(body: Buffer, count: int, /) -> list[bytes] | None: ...
