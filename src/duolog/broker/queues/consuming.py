@@ -45,7 +45,7 @@ class Consuming:
         wait_ms: int,
         visibility_ms: int | None,
         attempt: str | None,
-        done: Callable[[Sequence[Received] | Refusal], None],
+        done: Callable[[list[Received] | Refusal], None],
         bytes_max: int | None = None,
     ) -> Receive:
         """Answered with messages, or after `wait_ms` without any.
@@ -116,7 +116,9 @@ class Consuming:
             offsets, records = self._take_out(partition, wanted, now_ms)
             if not offsets:
                 return gathered
+            known = partition.delivery.held_count
             end_offset = self._deliver(partition, offsets, now_ms, visibility_ms)
+            are_new = partition.delivery.held_count == known + len(offsets)
         except Refusal:
             # As each of them will find out, and be told.
             return gathered
@@ -129,7 +131,7 @@ class Consuming:
             served.append(receive)
             first += receive.count
         counts = [len(receive.handed_out[0][1]) for receive in served]
-        found = received(self._queue, partition, records, counts, now_ms)
+        found = received(self._queue, partition, records, counts, now_ms, are_new=are_new)
         self._queue.owner.rearm(partition)
         assert partition.journal is not None
         together = ReceivesTogether(served, found, counts)
@@ -258,7 +260,7 @@ class Consuming:
         while offsets := delivery.choose(count, now_ms):
             run = partition.reader.take_plain(offsets)
             if run is not None:
-                return offsets[: len(run.values)], run
+                return offsets, run
             taken = partition.reader.take_each(offsets)
             records = [record for record in taken if record is not None]
             if len(records) < len(offsets):

@@ -21,8 +21,13 @@ def received(
     records: Sequence[Record] | PlainRun,
     counts: Sequence[int],
     now_ms: int,
+    *,
+    are_new: bool = False,
 ) -> Sequence[Received]:
-    """Of messages that consumers were just given: each of them the next so many."""
+    """Of messages that consumers were just given: each of them the next so many.
+
+    `are_new`: where it is known that nobody had any of them before.
+    """
     offsets: Sequence[int]
     if isinstance(records, PlainRun):
         offsets = run = records.offsets
@@ -30,8 +35,10 @@ def received(
         offsets = [record[4] or 0 for record in records]
         run = range(offsets[0], offsets[0] + len(offsets))
     is_run = (offsets is run or offsets == list(run)) and max(counts) <= RUN_MAX
-    received_ms = partition.delivery.first_received_ms(run) if is_run else None
-    if received_ms is None:
+    received_ms = now_ms if are_new else None
+    if is_run and not are_new:
+        received_ms = partition.delivery.first_received_ms(run)
+    if received_ms is None or not is_run:
         return _received_each(queue, partition, offsets, records, now_ms)
     return _received_run(queue, partition, run, records, counts, received_ms)
 

@@ -90,8 +90,8 @@ class MessageReader:
         return self.take_each((offset,))[0]
 
     def take_plain(self, offsets: Sequence[int]) -> PlainRun | None:
-        """The first so many of these that lie one behind the other and have only a value, as
-        those of most receives are; None if not even the first has."""
+        """As `take_each`, of messages that lie one behind the other and have only a value, as
+        those of most receives do; None if one of them is another."""
         first = offsets[0]
         if first in self._kept or list(offsets) != list(range(first, first + len(offsets))):
             return None
@@ -101,12 +101,13 @@ class MessageReader:
             if not self._is_ahead(at):
                 self._read(at)
                 if not self._is_ahead(at):
-                    break
+                    self._keep(run.records(), first)
+                    return None
             self._pass_over(at)
             run.values.extend(self._ahead[:missing])
             run.timestamps.extend(self._ahead_times[:missing])
             self._drop_ahead(missing)
-        return run if run.values else None
+        return run
 
     def take_each(self, offsets: Sequence[int]) -> list[Record | None]:
         """As `take`, of several: of those that lie one behind the other many at once."""

@@ -92,16 +92,16 @@ class Told:
 
     __slots__ = ("_done",)
 
-    def __init__(self, done: Callable[[Sequence[Received] | Refusal], None]) -> None:
+    def __init__(self, done: Callable[[list[Received] | Refusal], None]) -> None:
         self._done = done
 
     def received(self, token: Any, result: Sequence[Received] | Refusal) -> None:
-        self._done(result)
+        self._done(result if isinstance(result, Refusal) else list(result))
 
     def received_together(
         self, tokens: Sequence[Any], found: Sequence[Received], counts: Sequence[int]
     ) -> None:
-        self._done(found)
+        self._done(list(found))
 
 
 class Receive(msgspec.Struct, eq=False):

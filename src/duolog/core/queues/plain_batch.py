@@ -4,6 +4,8 @@ What the batch says of such a record besides its value depends on its length and
 Equal to records/builder.py and records/iterator.py, as tests/unit/core/queues proves.
 """
 
+from typing_extensions import Buffer
+
 from duolog.model.errors import CorruptBatch
 from duolog.records.checksum import seal
 from duolog.records.compression import NONE
@@ -36,7 +38,8 @@ def _join_in_python(values: list[bytes], room: int, /) -> bytearray:
     return bytearray().join(parts)
 
 
-def _split_in_python(body: memoryview, count: int, /) -> list[bytes] | None:
+def _split_in_python(body: Buffer, count: int, /) -> list[bytes] | None:
+    body = memoryview(body)
     values = []
     end = 0
     try:

@@ -6,7 +6,7 @@ may come back, or be dead: received too often, and on its way to the dead-letter
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
-from itertools import chain, takewhile
+from itertools import chain, repeat, takewhile
 from typing import Any
 
 from duolog.core.queues.attempts import Attempts
@@ -167,8 +167,9 @@ class Transitions:
         offsets, now_ms, deadline_ms, attempt = change
         if self._take_first_in_line(offsets):
             # What most receives get, and nothing of it has to be looked for.
-            for offset in offsets:
-                self._held[offset] = Held(deadline_ms, now_ms, now_ms, None, attempt)
+            times = repeat(deadline_ms), repeat(now_ms), repeat(now_ms)
+            held = map(Held, *times, repeat(None), repeat(attempt))
+            self._held.update(zip(offsets, held, strict=False))
             fresh, delivered = len(offsets), list(offsets)
         else:
             fresh, delivered = self._deliver_each(change)
@@ -263,7 +264,8 @@ class Transitions:
             elif held.is_in_flight:
                 self.in_flight_count -= 1
                 self._waiting.settle(held, self._now_ms)
-                self._void_attempt(offset, held)
+                if held.attempt:
+                    self._void_attempt(offset, held)
             elif held.is_dead:
                 self.in_flight_count -= 1
                 self._dead.remove(offset)

@@ -1,7 +1,7 @@
 """ReceiveMessage: messages to work on, hidden from others meanwhile; perhaps after a wait."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.receiving import Received, ReceivedRun
@@ -35,7 +35,7 @@ def handle(
     tally = context.usage[request.queue_url].received
     count, wait_ms, visibility_ms, attempt, wanted = _checked(request, queue.config)
 
-    def received(results: Sequence[Received] | Refusal) -> None:
+    def received(results: list[Received] | Refusal) -> None:
         if isinstance(results, Refusal):
             tally.fail()
             done(results)
@@ -91,6 +91,8 @@ class _Consumers:
         if isinstance(result, Refusal):
             self._tally.fail()
             answer.done(result)
+        elif self._are_columns_enough(result):
+            self.received_together((answer,), result, (len(result),))
         else:
             messages, size = self._wanted.messages(result, self._context)
             self._tally.count(len(messages), size)
@@ -99,7 +101,7 @@ class _Consumers:
     def received_together(
         self, answers: Sequence[Answer], found: Sequence[Received], counts: Sequence[int]
     ) -> None:
-        if self._wanted is NOTHING and isinstance(found, ReceivedRun):
+        if self._are_columns_enough(found):
             self._tally.count(len(found), sum(map(len, found.bodies)), len(answers))
             columns = found.message_ids, found.receipt_handles, found.body_md5s, found.bodies
             answers[0].answers.succeed_with_rows(answers, RECEIVED, Table(columns, counts))
@@ -108,6 +110,9 @@ class _Consumers:
         for answer, count in zip(answers, counts, strict=True):
             self.received(answer, found[first : first + count])
             first += count
+
+    def _are_columns_enough(self, found: Sequence[Received]) -> TypeGuard[ReceivedRun]:
+        return self._wanted is NOTHING and isinstance(found, ReceivedRun)
 
 
 def _checked(request: ReceiveMessageRequest, config: QueueConfig) -> Terms:

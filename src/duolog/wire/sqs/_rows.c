@@ -15,6 +15,13 @@
 #define ID_CHARS_MAX 80
 #define ESCAPE_CHARS_MAX 6
 
+/* One copy for each kind of processor, chosen when the module is loaded. */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
 struct text {
     const char *at;
     Py_ssize_t size;
@@ -28,11 +35,13 @@ static int is_escaped(unsigned char byte)
 }
 
 /* Whole vectors at a time, as a loop that ends at the first would not be compiled. */
-static int has_escaped(struct text text)
+FOR_EACH_PROCESSOR static int has_escaped(struct text text)
 {
-    int found = 0;
-    for (Py_ssize_t i = 0; i < text.size; i++)
-        found |= is_escaped((unsigned char)text.at[i]);
+    unsigned char found = 0;
+    for (Py_ssize_t i = 0; i < text.size; i++) {
+        unsigned char byte = (unsigned char)text.at[i];
+        found |= (byte < 0x20) | (byte == '"') | (byte == '\\');
+    }
     return found;
 }
 
@@ -236,9 +245,9 @@ static int takes(struct place *place, char sign)
 }
 
 /* ASCII without escapes, and so without control characters. */
-static int is_plain(struct text text)
+FOR_EACH_PROCESSOR static int is_plain(struct text text)
 {
-    int unusual = 0;
+    unsigned char unusual = 0;
     for (Py_ssize_t i = 0; i < text.size; i++) {
         unsigned char byte = (unsigned char)text.at[i];
         unusual |= (byte < 0x20) | (byte >= 0x80) | (byte == '\\');
