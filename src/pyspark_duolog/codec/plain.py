@@ -66,6 +66,7 @@ class Taking:
         self._state = np.zeros(_STATES, np.int64)
         self._parts: list[Part] = []
         self.bytes_taken = 0
+        self._keys = np.empty(part_bytes if "key" in columns else 0, np.uint8)
         self._begin()
 
     @property
@@ -128,7 +129,9 @@ class Taking:
         self._edges = np.empty((2, ROWS_MAX + 1), np.int32)
         self._edges[:, 0] = 0
         self._flags = np.empty((2, ROWS_MAX), np.uint8)
-        self._keys = np.empty(self._part_bytes if "key" in self._columns else 0, np.uint8)
+        # Most have no keys. As much as a part has would be more than is kept for the next.
+        if self._state[_KEY_BYTES]:
+            self._keys = np.empty(self._part_bytes, np.uint8)
         self._values = np.empty(self._part_bytes if "value" in self._columns else 0, np.uint8)
         self._state[[_ROWS, _KEY_BYTES, _VALUE_BYTES]] = 0
         self._state[_BASE_OFFSET] = -1
