@@ -13,9 +13,9 @@ STAMPS := $(VENV)/stamps
 
 # Programs that some tests run beside the Python packages of the `dev` extra.
 TEST_DEBIAN_PACKAGES := e2fsprogs etcd-server iproute2 kcat nftables openjdk-17-jre-headless strace
-# One module is also there in C, and built where that is possible.
+# A few modules are in C, and built where that is possible.
 C_DEBIAN_PACKAGES := gcc libc6-dev python3-dev
-C_SOURCES := $(wildcard src/duolog/*/*/*.c)
+C_SOURCES := $(wildcard src/*/*/*.c src/*/*/*/*.c)
 # The load generators are C, and one of them drives librdkafka.
 BENCH_DEBIAN_PACKAGES := librdkafka-dev
 

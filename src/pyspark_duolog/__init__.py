@@ -1,4 +1,4 @@
-"""Duolog's connector for Spark: `.format("duolog")`, in pure Python and Arrow.
+"""Duolog's connector for Spark: `.format("duolog")`, in Python and Arrow.
 
 Spark finds the package by its name and takes `DefaultSource`. Where it looked before the
 package was there, `register(spark)` does the same. source reads topics, queues looks at the

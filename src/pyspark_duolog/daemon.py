@@ -1,8 +1,11 @@
 """Spark's daemon of Python workers, with the connector already loaded.
 
 `spark.python.daemon.module=pyspark_duolog.daemon` saves every new worker most of a second:
-workers are forks of the daemon.
+workers are forks of the daemon. What it has loaded stays, so that nobody needs to look through
+it for garbage, as every worker would after every task.
 """
+
+import gc
 
 from pyspark.daemon import manager
 
@@ -12,4 +15,5 @@ from pyspark_duolog.source import batch_reader, stream_reader
 __all__ = ["batch_reader", "stream_reader", "writers"]
 
 if __name__ == "__main__":
+    gc.freeze()
     manager()

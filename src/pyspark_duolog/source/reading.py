@@ -1,8 +1,7 @@
 """What a task does: reads one range of offsets, whatever the brokers go through meanwhile."""
 
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 import pyarrow as pa
@@ -12,9 +11,8 @@ from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
 from duolog.model.errors import Refusal
 from pyspark_duolog.arrow_rows import Place, decoded_columns
 from pyspark_duolog.asking import CLIENT_ID, RETRY_PAUSE_SECONDS
-from pyspark_duolog.codec.decode import decode
-from pyspark_duolog.codec.layout import Batches, Walk
 from pyspark_duolog.errors import BrokerAway, ConnectorError, Damaged, DataLost, place
+from pyspark_duolog.source.arriving import Arriving
 from pyspark_duolog.source.brokers import Brokers
 from pyspark_duolog.source.fetch_connection import Answer, FetchConnection
 from pyspark_duolog.source.options import SourceOptions
@@ -37,8 +35,8 @@ class RangeReader:
         self._at = wanted.first_offset
         self._connection: FetchConnection | None = None
         self._is_asked = False
-        self._walk: Walk | None = None
-        """Over the answer that was received last."""
+        self._arriving: Arriving | None = None
+        """What was received last."""
         self._patient_until = 0.0
 
     def read(self) -> Iterator[pa.RecordBatch]:
@@ -69,16 +67,17 @@ class RangeReader:
         if directory is None:
             return
         epoch_ends: dict[int, int] = {}
-        for chunk in sealed_chunks(directory, wanted, self._options.fetch_bytes_max):
+        bytes_max = self._options.fetch_bytes_max
+        for chunk in sealed_chunks(directory, wanted, self._columns, bytes_max):
             epoch = chunk.last_epoch
             if epoch not in epoch_ends:
                 epoch_ends[epoch] = Brokers(self._options).epoch_end(wanted, epoch)
             # Two logs that agree on the epoch of an offset agree on everything before it. A
             # node that was cut off may have more, which nobody else ever had.
-            if chunk.found.next_offset > epoch_ends[epoch]:
+            if chunk.next_offset > epoch_ends[epoch]:
                 return
-            yield from self._decoded(chunk.buffer, chunk.found, chunk.first_offset)
-            self._at = chunk.found.next_offset
+            yield from self._completed(chunk.rows, self._at)
+            self._at = chunk.next_offset
 
     def _answer(self) -> Answer | None:
         """None when there is nothing more to read, because the topic has gone."""
@@ -92,24 +91,15 @@ class RangeReader:
         if not self._is_asked:
             self._ask(self._connection)
         self._is_asked = False
-        self._walk = None
-        return self._connection.receive(self._came)
-
-    def _came(self, records: memoryview, count: int) -> None:
-        """Batches are checked while they arrive, when they are still in a cache."""
-        if self._walk is None:
-            self._walk = Walk(records, self._at)
-        # A batch that is damaged is met again when all of the answer is there.
-        with suppress(Refusal):
-            self._walk.to(count)
+        self._arriving = Arriving(self._columns, self._at, self._wanted.end_offset)
+        return self._connection.receive(self._arriving.came)
 
     def _taken(self, answer: Answer) -> Iterator[pa.RecordBatch]:
         """What an answer has of the range. The next one is asked for before this is decoded."""
-        first_offset = self._at
+        first_offset, arriving = self._at, self._arriving
+        assert arriving is not None
         try:
-            walk = self._walk or Walk(answer.batches, first_offset)
-            walk.to(len(answer.batches))
-            found = walk.found()
+            found = arriving.found(answer.batches)
         except Refusal as problem:
             raise self._damaged(first_offset, problem) from None
         if found.next_offset == first_offset:
@@ -123,21 +113,15 @@ class RangeReader:
         self._be_patient()
         if self._at < self._wanted.end_offset and self._connection is not None:
             self._ask_ahead(self._connection)
-        yield from self._decoded(answer.batches, found, first_offset)
+        yield from self._completed(arriving.rows(answer.batches, found), first_offset)
 
-    def _decoded(
-        self, buffer: memoryview, found: Batches, first_offset: int
+    def _completed(
+        self, rows: Iterable[pa.RecordBatch], first_offset: int
     ) -> Iterator[pa.RecordBatch]:
-        wanted = self._wanted
         try:
-            for batch in decode(
-                buffer,
-                self._columns,
-                found=found,
-                first_offset=first_offset,
-                end_offset=wanted.end_offset,
-            ):
-                yield self._completed_by.complete(batch)
+            for batch in rows:
+                if batch.num_rows:
+                    yield self._completed_by.complete(batch)
         except Refusal as problem:
             raise self._damaged(first_offset, problem) from None
 

@@ -9,14 +9,17 @@ of a file is no gap.
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from duolog.model.errors import Refusal
+from pyspark_duolog.codec.decode import decode
 from pyspark_duolog.codec.layout import DECOMPRESSED_BYTES_MAX, Batches, Walk
+from pyspark_duolog.codec.plain import Part, Taking, is_taken
 from pyspark_duolog.errors import InvalidOption
 from pyspark_duolog.source.planning import Range
 
@@ -29,19 +32,16 @@ _READ_BYTES = 1 << 18
 class Chunk(NamedTuple):
     """Some whole batches of one segment."""
 
-    buffer: memoryview
-    """Valid until the next chunk is asked for."""
-    found: Batches
-    first_offset: int
-    """From where on they are wanted; what comes before is already read."""
+    base_offset: int
+    next_offset: int
+    last_epoch: int
+    rows: Iterable[pa.RecordBatch]
+    """Those that are wanted; to be taken before the next chunk is asked for."""
 
-    @property
-    def base_offset(self) -> int:
-        return int(self.found.headers["base_offset"][0])
 
-    @property
-    def last_epoch(self) -> int:
-        return int(self.found.headers["leader_epoch"][-1])
+class _Wanted(NamedTuple):
+    columns: Sequence[str]
+    end_offset: int
 
 
 def partition_directory(directories: Sequence[Path], wanted: Range) -> Path | None:
@@ -55,23 +55,28 @@ def partition_directory(directories: Sequence[Path], wanted: Range) -> Path | No
     return None
 
 
-def sealed_chunks(directory: Path, wanted: Range, bytes_max: int) -> Iterator[Chunk]:
+def sealed_chunks(
+    directory: Path, wanted: Range, columns: Sequence[str], bytes_max: int
+) -> Iterator[Chunk]:
     """From the first wanted offset on, without a gap, up to the active segment or the end."""
     bases = sorted(int(path.stem) for path in directory.glob(_LOG_NAMES))
     next_offset = wanted.first_offset
     first = bisect_right(bases, next_offset) - 1
     buffer = _memory(bytes_max)
+    asked = _Wanted(columns, wanted.end_offset)
     for index in range(max(first, 0), len(bases) - 1):
         if bases[index] > next_offset or next_offset >= wanted.end_offset:
             return
-        for chunk in _chunks(directory, bases[index], next_offset, buffer):
-            next_offset = chunk.found.next_offset
+        for chunk in _chunks(directory, bases[index], next_offset, asked, buffer):
+            next_offset = chunk.next_offset
             yield chunk
             if next_offset >= wanted.end_offset:
                 return
 
 
-def _chunks(directory: Path, base: int, first_offset: int, buffer: memoryview) -> Iterator[Chunk]:
+def _chunks(
+    directory: Path, base: int, first_offset: int, wanted: _Wanted, buffer: memoryview
+) -> Iterator[Chunk]:
     stem = directory / f"{base:020d}"
     try:
         file = os.open(stem.with_suffix(".log"), os.O_RDONLY)
@@ -80,11 +85,11 @@ def _chunks(directory: Path, base: int, first_offset: int, buffer: memoryview) -
         return
     try:
         start = _indexed_position(stem.with_suffix(".index"), first_offset - base)
-        chunks = _read(file, start, first_offset, buffer)
+        chunks = _read(file, start, first_offset, wanted, buffer)
         first = next(chunks, None)
         if start and (first is None or first.base_offset > first_offset):
             # The index cannot be believed.
-            chunks = _read(file, 0, first_offset, buffer)
+            chunks = _read(file, 0, first_offset, wanted, buffer)
             first = next(chunks, None)
         if first is not None:
             yield first
@@ -93,8 +98,16 @@ def _chunks(directory: Path, base: int, first_offset: int, buffer: memoryview) -
         os.close(file)
 
 
-def _read(file: int, position: int, next_offset: int, buffer: memoryview) -> Iterator[Chunk]:
+def _read(
+    file: int, position: int, next_offset: int, wanted: _Wanted, buffer: memoryview
+) -> Iterator[Chunk]:
     while True:
+        if is_taken(wanted.columns):
+            taking = Taking(wanted.columns, next_offset, wanted.end_offset)
+            for part in _taken(file, position, taking, buffer):
+                yield Chunk(part.base_offset, part.next_offset, part.last_epoch, (part.rows,))
+            position += taking.bytes_taken
+            next_offset = taking.next_offset
         walk = Walk(buffer, next_offset)
         try:
             count = _fill(file, position, buffer, walk)
@@ -102,7 +115,7 @@ def _read(file: int, position: int, next_offset: int, buffer: memoryview) -> Ite
         except Refusal:
             return
         if found.bytes_read:
-            chunk = Chunk(buffer[:count], found, next_offset)
+            chunk = _decoded(buffer[:count], found, next_offset, wanted)
             next_offset = found.next_offset
             position += found.bytes_read
             yield chunk
@@ -111,6 +124,34 @@ def _read(file: int, position: int, next_offset: int, buffer: memoryview) -> Ite
             buffer = _memory(2 * count)
         else:
             return
+
+
+def _taken(file: int, position: int, taking: Taking, buffer: memoryview) -> Iterator[Part]:
+    """What is plain from here on, of no more at a time than the buffer holds."""
+    piece = buffer[:_READ_BYTES]
+    handed_on = 0
+    while count := os.preadv(file, [piece], position + taking.bytes_taken):
+        taken = taking.take(piece, 0, count)
+        yield from taking.parts()
+        if taking.bytes_taken - handed_on >= len(buffer) - len(piece):
+            handed_on = taking.bytes_taken
+            yield from taking.rest()
+        # What is left of a piece is read again, with what follows it.
+        if not taken or taking.is_stuck:
+            break
+    yield from taking.rest()
+
+
+def _decoded(buffer: memoryview, found: Batches, first_offset: int, wanted: _Wanted) -> Chunk:
+    rows = decode(
+        buffer,
+        wanted.columns,
+        found=found,
+        first_offset=first_offset,
+        end_offset=wanted.end_offset,
+    )
+    first, last = found.headers[0], found.headers[-1]
+    return Chunk(int(first["base_offset"]), found.next_offset, int(last["leader_epoch"]), rows)
 
 
 def _fill(file: int, position: int, view: memoryview, walk: Walk) -> int:

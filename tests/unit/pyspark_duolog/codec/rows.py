@@ -1,5 +1,7 @@
 """Records as hypothesis makes them, and as rows of Arrow."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -40,6 +42,18 @@ def records_of(batches: list[pa.RecordBatch]) -> list[Record]:
             found.append(
                 Record(row["key"], row["value"], headers, timestamp // 1000, row["offset"])
             )
+    return found
+
+
+def dicts_of(batches: Iterable[pa.RecordBatch]) -> list[dict[str, object]]:
+    """By name, with times as numbers: some are beyond what Python holds."""
+    found: list[dict[str, object]] = []
+    for batch in batches:
+        columns = {
+            name: array.view(pa.int64()) if name == "timestamp" else array
+            for name, array in zip(batch.schema.names, batch.columns, strict=True)
+        }
+        found += pa.RecordBatch.from_pydict(columns).to_pylist()
     return found
 
 
