@@ -13,6 +13,7 @@ checking the seal is most of the work.
 import uuid
 from collections.abc import Iterable
 from hashlib import blake2b
+from itertools import count
 from struct import Struct
 from typing import NamedTuple
 
@@ -23,11 +24,9 @@ RUN_MAX = 256
 
 _BODY = Struct(">HQBIIQ")
 _SEAL_BYTES = 8
-_new_tuple = tuple.__new__
 _SEALED_BYTES = _BODY.size + _SEAL_BYTES
 _SEALED_CHARS = 2 * _SEALED_BYTES
 _PLACES = tuple(f"{place:02x}" for place in range(RUN_MAX))
-_PLACE_OF = {text: place for place, text in enumerate(_PLACES)}
 
 
 class Receipt(NamedTuple):
@@ -43,8 +42,8 @@ class Receipts:
 
     def __init__(self, key: bytes, queue_id: uuid.UUID) -> None:
         self._new_sealer = blake2b(queue_id.bytes, key=key, digest_size=_SEAL_BYTES).copy
-        self._opened: tuple[str, tuple[int, ...]] = ("", ())
-        """The seal that was checked last, and what it is on: often that of the next handle."""
+        self._opened: dict[str, Receipt] = {}
+        """By handle, all that share the seal which was checked last: often the next is of them."""
 
     def encode(
         self, partition: int, offset: int, receive_count: int, epoch: int, received_ms: int
@@ -58,10 +57,10 @@ class Receipts:
         """Of messages that consumers get for the first time, each the next so many of a run that
         begins at the offset, and up to RUN_MAX."""
         handles: list[str] = []
-        for count in counts:
-            sealed = self._sealed(_BODY.pack(partition, offset, count - 1, 1, epoch, received_ms))
-            handles += [sealed + place for place in _PLACES[:count]]
-            offset += count
+        for each in counts:
+            sealed = self._sealed(_BODY.pack(partition, offset, each - 1, 1, epoch, received_ms))
+            handles += [sealed + place for place in _PLACES[:each]]
+            offset += each
         return handles
 
     def _sealed(self, body: bytes) -> str:
@@ -70,21 +69,15 @@ class Receipts:
         return body.hex() + sealer.hexdigest()
 
     def decode(self, handle: str) -> Receipt:
-        sealed, place = handle[:_SEALED_CHARS], _PLACE_OF.get(handle[_SEALED_CHARS:])
-        if place is None:
-            raise receipt_invalid()
-        opened, fields = self._opened
-        if sealed != opened:
-            fields = self._open(sealed)
-            self._opened = sealed, fields
-        partition, first_offset, last_place, receive_count, epoch, received_ms = fields
-        if place > last_place:
-            raise receipt_invalid()
-        return _new_tuple(
-            Receipt, (partition, first_offset + place, receive_count, epoch, received_ms)
-        )
+        receipt = self._opened.get(handle)
+        if receipt is None:
+            self._open(handle[:_SEALED_CHARS])
+            receipt = self._opened.get(handle)
+            if receipt is None:
+                raise receipt_invalid()
+        return receipt
 
-    def _open(self, sealed: str) -> tuple[int, ...]:
+    def _open(self, sealed: str) -> None:
         try:
             data = bytes.fromhex(sealed)
         except ValueError:
@@ -94,7 +87,11 @@ class Receipts:
         # Forging one by timing is no threat: whoever can try may also receive the message.
         if len(data) != _SEALED_BYTES or data[_BODY.size :] != sealer.digest():
             raise receipt_invalid()
-        return _BODY.unpack_from(data)
+        partition, first_offset, last_place, *delivery = _BODY.unpack_from(data)
+        self._opened = {
+            sealed + place: Receipt(partition, offset, *delivery)
+            for place, offset in zip(_PLACES[: last_place + 1], count(first_offset), strict=False)
+        }
 
 
 def receipt_invalid() -> ReceiptHandleIsInvalid:
