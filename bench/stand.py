@@ -177,14 +177,19 @@ class Stand:
         assert self.tools.rdkafka_load is not None
         return driver.run_librdkafka(self.tools.rdkafka_load, mode, server, topic, traffic)
 
-    def interleave(self, title: str, *contestants: Callable[[int], Sample]) -> list[list[Sample]]:
+    def interleave(
+        self, title: str, *contestants: Callable[[int], Sample], rotated: bool = False
+    ) -> list[list[Sample]]:
         """Runs all in turn, round by round, so that a noisy minute hits each alike.
 
         A first round that is not counted warms up caches, allocators and the interpreter.
+        `rotated`: another begins each round, so that what one leaves behind hits each alike, too.
         """
         samples: list[list[Sample]] = [[] for _ in contestants]
+        pairs = list(zip(contestants, samples, strict=True))
         for number in range(self.scale.rounds + 1):
             self.progress(f"{title}: round {number} of {self.scale.rounds}")
-            for contestant, taken in zip(contestants, samples, strict=True):
+            first = number % len(pairs) if rotated else 0
+            for contestant, taken in pairs[first:] + pairs[:first]:
                 taken.append(contestant(number))
         return [taken[1:] for taken in samples]

@@ -46,6 +46,8 @@ def run(stand: Stand) -> Iterator[Row]:
             lambda _: _read(spark, broker, "duolog", segments, rows),
             lambda _: _read(spark, broker, "per_record", per_record, rows),
             lambda _: _read(spark, broker, "repeated", repeated, rows),
+            # A JVM that has just collected garbage, or is about to, is another one.
+            rotated=True,
         )
     for name, title, samples in (
         ("broker", "through the broker", ours),

@@ -91,12 +91,15 @@ class Answer(Deferred, eq=False):
 
     def fail(self) -> None:
         """A bug is the event loop's to report, but the client has to hear something too."""
-        self.answers.fail(self, fault(INTERNAL))
+        self._give_up(fault(INTERNAL))
 
     def give_up(self, refusal: Refusal) -> None:
+        self._give_up(fault_of(refusal))
+
+    def _give_up(self, found: Fault) -> None:
         """Answer though it may still be done: nobody hears of that."""
         on_abandoned = self.on_abandoned
-        self.done(refusal)
+        self.answers.fail(self, found)
         self.is_abandoned = True
         if on_abandoned is not None:
             on_abandoned()

@@ -22,11 +22,15 @@ from duolog.wire.sqs.plain_batches import PlainBatch
 _REPEATED = "ReceiveMessage"
 """Consumers ask for the same again and again."""
 
+REMEMBERED_BYTES_MAX = 4_096
+"""There is one for each name by which clients know this node, and they can make up names."""
+
 Decode = Callable[[Any], Any]
 
 
 class _Remembering:
-    """Decodes what was not asked for just before. Requests that are the same have one shape."""
+    """Decodes what was not asked for just before. Short requests that are the same have one
+    shape."""
 
     __slots__ = ("_content", "_decode", "_shape")
 
@@ -36,10 +40,12 @@ class _Remembering:
         self._shape: Any = None
 
     def __call__(self, content: Any) -> Any:
-        if content != self._content:
-            self._shape = self._decode(content)
-            self._content = content
-        return self._shape
+        if content == self._content:
+            return self._shape
+        shape = self._decode(content)
+        if isinstance(content, bytes) and len(content) <= REMEMBERED_BYTES_MAX:
+            self._content, self._shape = content, shape
+        return shape
 
 
 class Gathering:
@@ -92,14 +98,11 @@ class Gathering:
 
     def flush(self) -> None:
         gathered, self._gathered = self._gathered, []
-        try:
-            for url, answers in self._by_queue(gathered).items():
+        for url, answers in self._by_queue(gathered).items():
+            try:
                 self._serve(url, answers)
-        except Exception:
-            for answer in gathered:
-                if answer.is_open:
-                    answer.fail()
-            raise
+            except Exception as bug:
+                _report(bug, answers)
         # Most are answered before the turn is over.
         asyncio.get_running_loop().call_soon(self._overdue.watch, gathered)
 
@@ -115,6 +118,9 @@ class Gathering:
                     asked = decode(content)
                 except Refusal as refusal:
                     answer.done(refusal)
+                    continue
+                except Exception as bug:
+                    _report(bug, (answer,))
                     continue
             answer.asked = asked
             url = asked.queue_url
@@ -142,6 +148,9 @@ class Gathering:
             except Refusal as refusal:
                 self._refuse(answer, refusal)
                 continue
+            except Exception as bug:
+                _report(bug, (answer,))
+                continue
             if abandon is not None and answer.response is None:
                 if answer.is_abandoned:
                     abandon()
@@ -152,6 +161,16 @@ class Gathering:
         assert self._answers.action is not None
         self._context.usage.count_refused(self._answers.action.name, answer.asked)
         answer.done(refusal)
+
+
+def _report(bug: Exception, answers: Sequence[Answer]) -> None:
+    """It costs those who met it their answers, and nobody else anything."""
+    for answer in answers:
+        if answer.is_open:
+            answer.fail()
+    asyncio.get_running_loop().call_exception_handler(
+        {"message": "an SQS request could not be handled", "exception": bug}
+    )
 
 
 class Tasks:

@@ -318,6 +318,26 @@ async def test_a_bug_is_reported_and_yet_answered(
     assert [type(each) for each in reported] == [ZeroDivisionError]
 
 
+async def test_a_bug_costs_nobody_else_an_answer(
+    sqs: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported: list[BaseException] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda loop, told: reported.append(told["exception"])
+    )
+    monkeypatch.setattr(sqs.queues.make("bad"), "receive_each", lambda *asked, **more: 1 / 0)
+    monkeypatch.setattr(sqs.queues.get("bad"), "receive", lambda **asked: 1 / 0)
+    sqs.queues.make("good")
+    answers = [
+        sqs.door(sqs.request("ReceiveMessage", {"QueueUrl": url(name)}))
+        for name in ("good", "bad", "good")
+    ]
+    sqs.queues.turn.flush()
+    responses = [answer.response for answer in answers]
+    assert [response and response.status for response in responses] == [200, 500, 200]
+    assert [type(each) for each in reported] == [ZeroDivisionError]
+
+
 @pytest.mark.parametrize("end", ["at once", "later", "abandoned"])
 async def test_a_receive_leaves_nothing_to_the_garbage_collector(sqs: Workbench, end: str) -> None:
     queue = sqs.queues.make("q")

@@ -59,6 +59,7 @@ class MessageReader:
         "_ahead",
         "_ahead_offset",
         "_ahead_times",
+        "_damaged_offset",
         "_kept",
         "_kept_bytes",
         "_next_offset",
@@ -80,6 +81,8 @@ class MessageReader:
         self._kept_bytes = 0
         self._next_offset = 0
         """Where the last read ended."""
+        self._damaged_offset = -1
+        """What was reported last."""
         self.on_damage: OnDamage = pass_over
 
     def take(self, offset: int) -> Record | None:
@@ -93,7 +96,9 @@ class MessageReader:
         """As `take_each`, of messages that lie one behind the other and have only a value, as
         those of most receives do; None if one of them is another."""
         first = offsets[0]
-        if first in self._kept or list(offsets) != list(range(first, first + len(offsets))):
+        if list(offsets) != list(range(first, first + len(offsets))):
+            return None
+        if self._kept and not self._kept.keys().isdisjoint(offsets):
             return None
         run = PlainRun(first, [], [])
         while missing := len(offsets) - len(run.values):
@@ -201,7 +206,9 @@ class MessageReader:
         except OffsetOutOfRange:
             return
         except CorruptBatch as error:
-            if not self._is_ahead(offset) and offset not in self._kept:
+            is_found = self._is_ahead(offset) or offset in self._kept
+            if not is_found and offset != self._damaged_offset:
+                self._damaged_offset = offset
                 self.on_damage(offset)
                 log.error(
                     "a message is damaged and cannot be delivered",

@@ -209,8 +209,11 @@ class Sending:
             if refusal is not None and last > written:
                 results = [Sent(*each) for each in zip(*sent, strict=True)]
                 results[max(written - first, 0) :] = [refusal] * (last - max(written, first))
-            answer = partial(_tell, done, results)
-            when_committed(partition.data, run.start + min(last, written), answer)
+            if first < written:
+                answer = partial(_tell, done, results)
+                when_committed(partition.data, run.start + min(last, written), answer)
+            else:
+                done(results)
             first = last
 
     def _answer(

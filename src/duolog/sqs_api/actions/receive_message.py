@@ -55,10 +55,12 @@ def handle(
 
 def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
     """Requests that ask for the same, as those of a queue's consumers do."""
+    # Who has gone already gets nothing.
+    answers = [answer for answer in answers if not answer.is_abandoned]
+    if not answers:
+        return []
     asked = answers[0].asked
-    alike = [answer for answer in answers if answer.asked is asked and not answer.is_abandoned]
-    if not alike:
-        return answers
+    alike = [answer for answer in answers if answer.asked is asked]
     try:
         count, wait_ms, visibility_ms, attempt, wanted = _checked(asked, queue.config)
     except Refusal:
