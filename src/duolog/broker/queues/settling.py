@@ -67,13 +67,8 @@ class Settling:
                         offsets = doomed[partition] = {}
                     # Settling twice is no mistake.
                     if held is not None:
-                        _, offset, receive_count, _, received_ms = receipt
-                        # As `_is_latest` tells it, without the call.
-                        is_latest = (
-                            held.receive_count == receive_count and held.received_ms == received_ms
-                        )
-                        if is_latest and (held.is_in_flight or not is_fifo):
-                            offsets[offset] = None
+                        if _is_latest(held, receipt) and (held.is_in_flight or not is_fifo):
+                            offsets[receipt.offset] = None
                         elif is_fifo:
                             raise _expired()
                 except Refusal as found:

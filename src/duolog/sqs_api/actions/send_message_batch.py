@@ -87,11 +87,11 @@ Taken = tuple[Answer, PlainBatch[bytes]]
 
 def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
     """Messages of which there is nothing to say but their bodies."""
+    if context.sender_id or queue.config.fifo:
+        return answers
     taken: list[Taken] = []
     left: list[Answer] = []
     room = TOGETHER_BYTES_MAX
-    if context.sender_id or queue.config.fifo:
-        return answers
     size_max = queue.config.maximum_message_size
     for answer in answers:
         asked = answer.asked
