@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +19,9 @@ _KIB = 1024
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _ENDED_FIELDS = slice(13, 15)
 """Of /proc/<pid>/stat, from the state on: cutime and cstime."""
+_STARTED_FIELD = 19
+"""In ticks since the machine's start."""
+_AGE_SECONDS_MIN = 0.5
 
 
 class ServerFailed(Exception):
@@ -56,12 +59,23 @@ class Server:
         return _status_mb(self.pid, "VmRSS")
 
     def session_rss_mb(self) -> float:
-        """Of the process and its children; what forked processes share counts for each."""
+        """Of the process and its children; what they share counts for each."""
+        return self._session_mb(lambda pid: _status_mb(pid, "VmRSS"))
+
+    def session_resident_mb(self) -> float:
+        """The same, but what they share counts once. To find that out takes tens of milliseconds
+        for each gigabyte, which is too much while a clock runs."""
+        return self._session_mb(_resident_mb)
+
+    def _session_mb(self, of: Callable[[int], float]) -> float:
+        """A child that has just begun is left out: until it has become another program, what it
+        has may be all that its parent has."""
         total = 0.0
         for pid in _session(self.pid):
             try:
-                total += _status_mb(pid, "VmRSS")
-            except (FileNotFoundError, ServerFailed):
+                if pid == self.pid or _age_seconds(pid) >= _AGE_SECONDS_MIN:
+                    total += of(pid)
+            except (OSError, ServerFailed):
                 # It ended meanwhile.
                 continue
         return total
@@ -214,10 +228,27 @@ def _cpu_seconds(pid: int) -> float:
 def _ended_seconds(pid: int) -> float:
     """CPU time of the children that a process has waited for, and of theirs."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, _stat(pid)[_ENDED_FIELDS])) / _TICKS_PER_SECOND
     except OSError:
         return 0.0
-    return sum(map(int, fields[_ENDED_FIELDS])) / _TICKS_PER_SECOND
+
+
+def _age_seconds(pid: int) -> float:
+    started = int(_stat(pid)[_STARTED_FIELD]) / _TICKS_PER_SECOND
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/<pid>/stat from the state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _resident_mb(pid: int) -> float:
+    """Its own pages, and its share of those that it has in common with others."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * _KIB / 1e6
+    raise ServerFailed(f"/proc/{pid}/smaps_rollup has no Pss")
 
 
 def _status_mb(pid: int, field: str) -> float:

@@ -178,17 +178,23 @@ class Stand:
         return driver.run_librdkafka(self.tools.rdkafka_load, mode, server, topic, traffic)
 
     def interleave(
-        self, title: str, *contestants: Callable[[int], Sample], rotated: bool = False
+        self,
+        title: str,
+        *contestants: Callable[[int], Sample],
+        rotated: bool = False,
+        times: int = 1,
     ) -> list[list[Sample]]:
         """Runs all in turn, round by round, so that a noisy minute hits each alike.
 
         A first round that is not counted warms up caches, allocators and the interpreter.
         `rotated`: another begins each round, so that what one leaves behind hits each alike, too.
+        `times`: so many times the rounds that are usual, where a run is short.
         """
+        rounds = self.scale.rounds * times
         samples: list[list[Sample]] = [[] for _ in contestants]
         pairs = list(zip(contestants, samples, strict=True))
-        for number in range(self.scale.rounds + 1):
-            self.progress(f"{title}: round {number} of {self.scale.rounds}")
+        for number in range(rounds + 1):
+            self.progress(f"{title}: round {number} of {rounds}")
             first = number % len(pairs) if rotated else 0
             for contestant, taken in pairs[first:] + pairs[:first]:
                 taken.append(contestant(number))

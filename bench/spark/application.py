@@ -20,6 +20,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from bench.samples import BYTES_PER_MB
 from bench.spark.per_record import PerRecordSource
 from bench.spark.repeated import RepeatedSource
 
@@ -46,8 +47,14 @@ class Application:
         self._spark = spark
         self._directory = directory
 
-    def read(self, *, format: str, options: Mapping[str, str]) -> Job:
-        """A stream of all there is into a sink that does nothing."""
+    def read(
+        self, *, format: str, options: Mapping[str, str], collect_seconds: int | None = None
+    ) -> Job:
+        """A stream of all there is into a sink that does nothing.
+
+        With `collect_seconds` the JVM collects garbage that often meanwhile, and what is free of
+        its heap then, at least, is told.
+        """
         rows = self._spark.readStream.format(format).options(**options).load()
         with tempfile.TemporaryDirectory(dir=self._directory) as checkpoint:
             query = (
@@ -56,8 +63,17 @@ class Application:
                 .trigger(availableNow=True)
                 .start()
             )
-            query.awaitTermination()
-        return {"rows": _rows(query), "seconds": _seconds(query)}
+            free_mb = []
+            while not query.awaitTermination(collect_seconds) and query.isActive:
+                free_mb.append(self._free_heap_mb())
+        free = {"free_heap_mb": min(free_mb)} if free_mb else {}
+        return {"rows": _rows(query), "seconds": _seconds(query), **free}
+
+    def _free_heap_mb(self) -> float:
+        machine: Any = self._spark._jvm
+        machine.System.gc()
+        free_bytes: int = machine.Runtime.getRuntime().freeMemory()
+        return free_bytes / BYTES_PER_MB
 
     def write(self, *, rows: int, value_bytes: int, options: Mapping[str, str]) -> Job:
         """Rows that the JVM makes, in one batch."""
@@ -103,8 +119,11 @@ def _seconds(query: StreamingQuery) -> float:
     return milliseconds / MILLISECONDS_PER_SECOND
 
 
-def session(directory: Path, *, cores: int, memory: str) -> SparkSession:
+def session(directory: Path, *, cores: int, memory: str, is_touched: bool) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    java_options = ["-XX:+UseSerialGC"]
+    if is_touched:
+        java_options += [f"-Xms{memory}", "-XX:+AlwaysPreTouch"]
     spark = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("duolog-bench")
@@ -112,7 +131,7 @@ def session(directory: Path, *, cores: int, memory: str) -> SparkSession:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", memory)
-        .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", " ".join(java_options))
         .config("spark.local.dir", str(directory / "scratch"))
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
         .config("spark.python.daemon.module", "pyspark_duolog.daemon")
@@ -152,9 +171,15 @@ def main() -> None:
     parser.add_argument("--ready-file", type=Path, required=True)
     parser.add_argument("--cores", type=int, required=True)
     parser.add_argument("--memory", required=True)
+    parser.add_argument("--touched", action="store_true")
     arguments = parser.parse_args()
     arguments.directory.mkdir(parents=True, exist_ok=True)
-    spark = session(arguments.directory, cores=arguments.cores, memory=arguments.memory)
+    spark = session(
+        arguments.directory,
+        cores=arguments.cores,
+        memory=arguments.memory,
+        is_touched=arguments.touched,
+    )
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host, port = listener.getsockname()
         arguments.ready_file.write_text(json.dumps({"jobs": f"{host}:{port}"}))

@@ -72,12 +72,16 @@ class Running:
 
 
 @contextmanager
-def running(stand: Stand, *, cores: int, memory: str) -> Iterator[Running]:
+def running(
+    stand: Stand, *, cores: int, memory: str, is_touched: bool = False
+) -> Iterator[Running]:
+    """`is_touched`: all of the JVM's heap is resident from the start."""
     directory = stand.directory / "spark"
     ready, log_path = stand.directory / "spark.ready", stand.directory / "spark.log"
     argv: list[str | Path] = [sys.executable, "-m", "bench.spark.application"]
     argv += ["--directory", directory, "--ready-file", ready]
     argv += ["--cores", str(cores), "--memory", memory]
+    argv += ["--touched"] if is_touched else []
     try:
         with (
             processes.start(

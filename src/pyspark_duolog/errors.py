@@ -26,7 +26,7 @@ class BrokerAway(ConnectorError):
 
 
 class Damaged(ConnectorError):
-    """What a broker sent is not what was written."""
+    """What a broker sent, or a staged file has, is not what was written."""
 
 
 def place(topic: str, partition: int, offset: int | None = None) -> str:

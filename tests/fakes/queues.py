@@ -168,8 +168,10 @@ class FakeQueue:
         self._answer(asked["done"], found)
         return receive
 
-    def receive_each(self, asker: Asker, tokens: Sequence[Any], **asked: Any) -> list[FakeReceive]:
-        return [self.receive(**asked, done=partial(asker.received, token)) for token in tokens]
+    def receive_each(self, asker: Asker, tokens: Sequence[Any], **asked: Any) -> None:
+        for token in tokens:
+            receive = self.receive(**asked, done=partial(asker.received, token))
+            asker.waits(token, receive.abandon)
 
     def delete(self, handles: Sequence[str], done: Callable[[Any], None]) -> None:
         self._answer(done, [self._settle(handle, delete=True) for handle in handles])

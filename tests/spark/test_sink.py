@@ -17,7 +17,7 @@ from tests.spark.conftest import Produce
 from duolog.client.cluster import Cluster
 from pyspark_duolog.arrow_rows import arrow_schema
 from pyspark_duolog.columns import full_schema
-from pyspark_duolog.errors import DataLost
+from pyspark_duolog.errors import Damaged, DataLost
 from pyspark_duolog.sink import delivery
 from pyspark_duolog.sink.delivery import deliver
 from pyspark_duolog.sink.options import SinkOptions, read_sink_options
@@ -268,3 +268,16 @@ def test_a_staged_file_that_the_driver_cannot_see_is_an_error(
         path.unlink()
     with pytest.raises(DataLost, match="the driver has to see the stagingDirectory"):
         deliver(options, 0, tasks)
+
+
+def test_a_staged_batch_that_was_damaged_is_not_written(
+    node: Node, topic: str, options: SinkOptions
+) -> None:
+    tasks = staged(options, "row")
+    for path in options.staging_directory.glob("*/*.batches"):
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+    with pytest.raises(Damaged, match=r"the batch at byte \d+ of the staged file '.+' in"):
+        deliver(options, 0, tasks)
+    assert sum(values(node, topic).values()) < ROWS

@@ -39,9 +39,10 @@ _BATCH_LENGTH, _ATTRIBUTES, _LAST_OFFSET_DELTA, _MAX_TIMESTAMP, _PRODUCER_ID = 1
 class Partition(LeadingReplica):
     __slots__ = (
         "_ahead_ms_max",
-        "_bytes_max",
         "_decompressed_bytes_max",
         "_examines",
+        "_examines_own",
+        "bytes_max",
         "stamps_append_time",
     )
 
@@ -58,12 +59,13 @@ class Partition(LeadingReplica):
         self._fsync = config.durability == "fsync"
         self.stamps_append_time = config.timestamp_type == "LogAppendTime"
         self._ahead_ms_max = config.timestamp_after_max_ms
-        self._bytes_max = config.max_message_bytes
+        self.bytes_max = config.max_message_bytes
         self._examines = (
             config.cleanup_compact
             or self.stamps_append_time
             or config.timestamp_before_max_ms < TIMESTAMP_MS_MAX
         )
+        self._examines_own = config.cleanup_compact
         self._settle_writes()
         if self.leadership is not None:
             self.leadership.require(config.min_insync_replicas)
@@ -109,7 +111,8 @@ class Partition(LeadingReplica):
     ) -> tuple[int, int]:
         """As `stage` and `write_staged`, for the only batch of a read event.
 
-        `is_own`: it was built here a moment ago, and is what it says.
+        `is_own`: it was built here a moment ago, is what it says, and has the times that the
+        topic wants.
         """
         header = self._admit(batch, now_ms, is_own=is_own)
         is_numbered = header[_PRODUCER_ID] >= 0
@@ -138,11 +141,13 @@ class Partition(LeadingReplica):
         """The header of a batch that may be appended, unless its producer sent it before."""
         if self._failure is not None:
             self._check_failure(now_ms)
-        if is_own and len(batch) <= self._bytes_max:
+        examines = self._examines
+        if is_own and len(batch) <= self.bytes_max:
             header = read_header(batch)
+            examines = self._examines_own
         else:
-            header = check_batch(batch, self._bytes_max)
-        if self._examines:
+            header = check_batch(batch, self.bytes_max)
+        if examines:
             header = self._examine(batch, header, now_ms)
         elif header[_MAX_TIMESTAMP] > now_ms + self._ahead_ms_max:
             raise _too_far_ahead(header, self._ahead_ms_max)

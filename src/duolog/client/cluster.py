@@ -1,11 +1,11 @@
 """Finds the brokers, and keeps one connection to each that is asked something."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from duolog.client.connection import CALL_SECONDS_MAX, FRAME_BYTES_MAX, Connection, connect
+from duolog.client.connection import CALL_SECONDS_MAX, FRAME_BYTES_MAX, Connection, Part, connect
 from duolog.client.errors import Endpoint, Refused, check
 from duolog.client.metadata import NO_LEADER, Metadata, TopicInfo, read_metadata, request_fields
 from duolog.wire.kafka.apis import ApiKey
@@ -62,6 +62,13 @@ class Cluster:
         """Ask a broker, or whichever was named first. kio's response."""
         connection = await self._connection(node)
         return await connection.call(api_key, fields, seconds_max=seconds_max)
+
+    async def call_encoded(
+        self, api_key: ApiKey, body: Sequence[Part], *, node: int | None = None
+    ) -> Any:
+        """The same with the parts of a request that is encoded already."""
+        connection = await self._connection(node)
+        return await connection.call_encoded(api_key, body)
 
     async def metadata(self, topics: Collection[str] | None = None) -> Metadata:
         """Freshly asked for; all topics unless some are named."""

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from struct import Struct
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -23,6 +23,9 @@ from duolog.wire.kafka.errors import MalformedMessage
 from duolog.wire.kafka.frames import SIZE_BYTES, encode_header, parse_response_header
 from duolog.wire.kafka.messages import decode_response, encode_request
 
+Part = bytes | memoryview
+"""Of a frame."""
+
 IN_FLIGHT_MAX = 64
 """Requests that wait for their answers on one connection; more wait to be sent."""
 FRAME_BYTES_MAX = 128 << 20
@@ -30,6 +33,8 @@ CALL_SECONDS_MAX = 30.0
 CONNECT_SECONDS_MAX = 5.0
 
 _READ_AHEAD_BYTES = 1 << 20
+_JOINED_BYTES_MAX = 64 << 10
+"""Of a frame that is sent in one piece; to copy a larger one costs more than another packet."""
 _SIZE = Struct(">i")
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
@@ -76,8 +81,18 @@ class Connection:
         seconds_max: float = CALL_SECONDS_MAX,
     ) -> Any:
         """kio's response of the version in versions.py."""
+        body = encode_request(api_key, self._version(api_key), fields)
+        return await self.call_encoded(api_key, [body], seconds_max=seconds_max)
+
+    async def call_encoded(
+        self,
+        api_key: ApiKey,
+        body: Sequence[Part],
+        *,
+        seconds_max: float = CALL_SECONDS_MAX,
+    ) -> Any:
+        """The same with the parts of a request of that version."""
         version = self._version(api_key)
-        body = encode_request(api_key, version, fields)
         try:
             async with asyncio.timeout(seconds_max), self._slots:
                 return await self._exchange(api_key, version, body)
@@ -108,19 +123,28 @@ class Connection:
             )
         return version
 
-    async def _exchange(self, api_key: ApiKey, version: int, body: bytes) -> Any:
+    async def _exchange(self, api_key: ApiKey, version: int, body: Sequence[Part]) -> Any:
         if self._failure is not None:
             raise self._failure
         correlation_id = next(self._correlation_ids)
         header = encode_header(api_key, version, correlation_id, self._client_id)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Call(correlation_id, api_key, answer))
-        self._writer.write(_SIZE.pack(len(header) + len(body)) + header + body)
+        self._write(header, body)
         try:
             await self._writer.drain()
         except OSError as error:
             self._fail(Unreachable(self._endpoint, f"went away: {reason_of(error)}"))
         return await answer
+
+    def _write(self, header: bytes, body: Sequence[Part]) -> None:
+        size = len(header) + sum(map(len, body))
+        frame: list[Part] = [_SIZE.pack(size) + header, *body]
+        if size <= _JOINED_BYTES_MAX:
+            self._writer.write(b"".join(frame))
+        else:
+            for part in frame:
+                self._writer.write(part)
 
     async def _receive(self) -> None:
         try:

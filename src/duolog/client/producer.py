@@ -3,18 +3,18 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from typing_extensions import Buffer
 
 from duolog.client.cluster import RETRY_PAUSES_SECONDS, Cluster, is_passing
 from duolog.client.errors import ClientError, Refused, Unreachable, check
 from duolog.client.offsets import TopicPartition
+from duolog.client.produce import produce
 from duolog.records.builder import build_batch
 from duolog.records.compression import NONE
 from duolog.records.record import Record
 from duolog.wire.kafka.apis import ApiKey
 
-_ALL_IN_SYNC = -1
-_TIMEOUT_MS = 30_000
 _SEQUENCE_MASK = 0x7FFF_FFFF
 """Sequences wrap at 2^31."""
 _NO_PRODUCER = {"transactional_id": None, "producer_id": -1, "producer_epoch": -1}
@@ -57,7 +57,7 @@ class Producer:
                 producer_epoch=identity.epoch,
                 base_sequence=sequence,
             )
-            base_offset = await self._deliver(topic, partition, bytes(batch))
+            base_offset = await self._deliver(topic, partition, batch)
             identity.sequences[at] = (sequence + len(records)) & _SEQUENCE_MASK
         except ClientError:
             # What the broker has of this batch is unknown, and so is the next sequence.
@@ -74,10 +74,10 @@ class Producer:
             self._identity = _Identity(response.producer_id, response.producer_epoch)
         return self._identity
 
-    async def _deliver(self, topic: str, partition: int, batch: bytes) -> int:
+    async def _deliver(self, topic: str, partition: int, batch: Buffer) -> int:
         for pause_seconds in RETRY_PAUSES_SECONDS:
             try:
-                return await self._attempt(topic, partition, batch)
+                return await produce(self._cluster, topic, partition, batch)
             except Unreachable:
                 pass
             except Refused as refusal:
@@ -85,21 +85,4 @@ class Producer:
                     raise
             self._cluster.forget()
             await asyncio.sleep(pause_seconds)
-        return await self._attempt(topic, partition, batch)
-
-    async def _attempt(self, topic: str, partition: int, batch: bytes) -> int:
-        leader = await self._cluster.leader(topic, partition)
-        partition_data = [{"index": partition, "records": batch}]
-        fields: dict[str, Any] = {
-            "transactional_id": None,
-            "acks": _ALL_IN_SYNC,
-            "timeout": _TIMEOUT_MS,
-            "topic_data": [{"name": topic, "partition_data": partition_data}],
-        }
-        response = await self._cluster.call(ApiKey.PRODUCE, fields, node=leader)
-        (answered,) = response.responses
-        (result,) = answered.partition_responses
-        subject = f"partition {partition} of topic '{topic}'"
-        check(result.error_code, subject, result.error_message)
-        base_offset: int = result.base_offset
-        return base_offset
+        return await produce(self._cluster, topic, partition, batch)

@@ -33,6 +33,8 @@ class LogSlice(NamedTuple):
 
 
 class LogReader:
+    __slots__ = ("_cursors", "_opened", "_segments")
+
     def __init__(self, segments: list[Segment]) -> None:
         self._segments = segments
         """The log's own list: ascending, never empty, the last one active."""

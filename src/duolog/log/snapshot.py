@@ -15,6 +15,8 @@ SNAPSHOTS_KEPT = 2
 
 
 class SnapshotStore:
+    __slots__ = ("_directory", "_disk")
+
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._directory = directory

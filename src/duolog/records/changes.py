@@ -5,7 +5,7 @@ clock and no messages when it applies one. Those that end messages also say why,
 audit wants to know.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from struct import Struct, pack, unpack_from
 from struct import error as StructError
@@ -35,7 +35,7 @@ class Cause(IntEnum):
 class Delivered(NamedTuple):
     """Messages were given to a consumer, and are hidden until the deadline."""
 
-    offsets: tuple[int, ...]
+    offsets: Sequence[int]
     now_ms: int
     deadline_ms: int
     attempt: bytes = b""
@@ -45,7 +45,7 @@ class Delivered(NamedTuple):
 class Deleted(NamedTuple):
     """Messages are done: deleted by a consumer, moved to another queue, or unreadable."""
 
-    offsets: tuple[int, ...]
+    offsets: Sequence[int]
     cause: int = Cause.CONSUMED
 
 

@@ -1,6 +1,9 @@
-"""Arrow to record batches: every field of all records at once, then one header per batch."""
+"""Arrow to record batches: the records, in one pass where that could be compiled, and a header.
 
-from collections.abc import Iterator
+Where nothing is compiled, every field of all records is made at once with numpy.
+"""
+
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +22,12 @@ from duolog.records.header import (
     NO_SEQUENCE,
 )
 from pyspark_duolog.codec.varints import Integers, varint_sizes, write_varints
+
+try:
+    from pyspark_duolog.codec import _records
+except ImportError:
+    # There was no compiler.
+    _records = None  # type: ignore[assignment]
 
 BATCH_BYTES_MAX = 512 * 1024
 """Before compression, unless a single record is larger."""
@@ -53,9 +62,13 @@ class Producer(NamedTuple):
 
 
 class EncodedBatch(NamedTuple):
-    batch: bytearray
-    """Sealed; it starts at offset 0."""
+    batch: bytearray | memoryview
+    """Sealed; it starts at offset 0. Valid until the next one is made."""
     record_count: int
+
+
+Unsealed = Callable[[int], bytearray | memoryview]
+"""The batch of that number, with its records, and room for its header before them."""
 
 
 def encode(
@@ -71,20 +84,19 @@ def encode(
         return
     producer = producer or Producer()
     headers = encode_headers(rows.headers, count)
-    sizes = _lengths(rows.key) + _lengths(rows.value) + _lengths(headers)
-    cuts = _cuts(sizes + _RECORD_OVERHEAD_BYTES, batch_bytes_max)
+    sizes = _lengths(rows.key) + _lengths(rows.value) + _lengths(headers) + _RECORD_OVERHEAD_BYTES
+    cuts = _cuts(sizes, batch_bytes_max)
     starts, counts = cuts[:-1], np.diff(cuts)
-    offset_delta = np.arange(count) - np.repeat(starts, counts)
-    timestamp_delta = rows.timestamp_ms - np.repeat(rows.timestamp_ms[starts], counts)
-    records = _encode_records(rows, headers, offset_delta, timestamp_delta)
-    edges = _edges(records)[cuts]
-    content = memoryview(records.buffers()[2])
+    if _records is None:
+        unsealed = _joined_batches(rows, headers, cuts)
+    else:
+        unsealed = _written_batches(rows, headers, cuts, np.add.reduceat(sizes, starts))
     max_timestamps = np.maximum.reduceat(rows.timestamp_ms, starts)
     for number, start in enumerate(starts.tolist()):
-        body = content[edges[number] : edges[number + 1]]
-        batch = bytearray(HEADER_BYTES)
-        # What is not compressed is copied once less in this way.
-        batch += body if compression == NONE else compress(compression, body)
+        batch = unsealed(number)
+        if compression != NONE:
+            records = memoryview(batch)[HEADER_BYTES:]
+            batch = bytearray(HEADER_BYTES) + compress(compression, records)
         record_count = int(counts[number])
         sequence = producer.sequence
         if sequence != NO_SEQUENCE:
@@ -125,6 +137,35 @@ def encode_headers(headers: pa.Array | None, count: int) -> pa.Array:
     edges = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
     per_record = pc.binary_join(pa.ListArray.from_arrays(pa.array(edges), encoded), _EMPTY)
     return _joined(_binary(*write_varints(lengths.astype(np.int64))), per_record)
+
+
+def _written_batches(rows: Rows, headers: pa.Array, cuts: Integers, sizes: Integers) -> Unsealed:
+    """All in the same memory, as fresh memory is what costs. The sizes are those at most."""
+    room = memoryview(np.empty(HEADER_BYTES + int(sizes.max()), np.uint8).data)
+    edges = cuts.tolist()
+    columns = [(each.offset, *each.buffers()) for each in (rows.key, rows.value, headers)]
+
+    def unsealed(number: int) -> memoryview:
+        start, stop = edges[number], edges[number + 1]
+        return room[: _records.write(room, HEADER_BYTES, start, stop, rows.timestamp_ms, *columns)]
+
+    return unsealed
+
+
+def _joined_batches(rows: Rows, headers: pa.Array, cuts: Integers) -> Unsealed:
+    starts, counts = cuts[:-1], np.diff(cuts)
+    offset_delta = np.arange(int(cuts[-1])) - np.repeat(starts, counts)
+    timestamp_delta = rows.timestamp_ms - np.repeat(rows.timestamp_ms[starts], counts)
+    records = _encode_records(rows, headers, offset_delta, timestamp_delta)
+    edges = _edges(records)[cuts]
+    content = memoryview(records.buffers()[2])
+
+    def unsealed(number: int) -> bytearray:
+        batch = bytearray(HEADER_BYTES)
+        batch += content[edges[number] : edges[number + 1]]
+        return batch
+
+    return unsealed
 
 
 def _encode_records(

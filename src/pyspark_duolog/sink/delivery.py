@@ -10,22 +10,24 @@ broker still remembers the producer.
 import asyncio
 import os
 from collections import deque
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import Struct
-from typing import Any
+
+import numpy as np
 
 from duolog.client.cluster import Cluster
 from duolog.client.consumer import fetch
 from duolog.client.errors import Refused, check
 from duolog.client.offsets import bounds_of
+from duolog.client.produce import produce
 from duolog.model.limits import PRODUCER_BATCHES_REMEMBERED
-from duolog.records.checksum import seal
+from duolog.records.checksum import is_intact, seal
 from duolog.records.header import PRODUCER_ID_AT
 from duolog.records.iterator import iter_batches
 from duolog.wire.kafka.apis import ApiKey
 from pyspark_duolog.asking import Asking
-from pyspark_duolog.errors import BrokerAway, ConnectorError, DataLost, place
+from pyspark_duolog.errors import BrokerAway, ConnectorError, Damaged, DataLost, place
 from pyspark_duolog.sink.manifest import Manifest, ManifestStore, Target, batches_by_target
 from pyspark_duolog.sink.options import SinkOptions
 from pyspark_duolog.sink.staging import Staged, discard
@@ -35,8 +37,6 @@ UNANSWERED_MAX = PRODUCER_BATCHES_REMEMBERED
 """Batches of a partition that are on their way. Of more, a broker would not recognise the first
 when all are sent again after a broken connection that it had read to the end."""
 
-_ALL_IN_SYNC = -1
-_TIMEOUT_MS = 30_000
 _PRODUCER = Struct(">qhi")
 _NO_PRODUCER = {"transactional_id": None, "producer_id": -1, "producer_epoch": -1}
 
@@ -120,8 +120,7 @@ class _Delivery:
                 if len(unanswered) == unanswered_max:
                     await unanswered.popleft()
                     unanswered_max = UNANSWERED_MAX
-                sending = produce(cluster, target.topic, target.partition, batch)
-                unanswered.append(asyncio.create_task(self._counted(sending)))
+                unanswered.append(asyncio.create_task(self._produce(cluster, target, batch)))
             while unanswered:
                 await unanswered.popleft()
         finally:
@@ -129,11 +128,11 @@ class _Delivery:
                 each.cancel()
             await asyncio.gather(*unanswered, return_exceptions=True)
 
-    async def _counted(self, sending: Coroutine[None, None, None]) -> None:
-        await sending
+    async def _produce(self, cluster: Cluster, target: Target, batch: memoryview) -> None:
+        await produce(cluster, target.topic, target.partition, batch)
         self._batches_sent += 1
 
-    def _unwritten(self, target: Target, written: int) -> Iterator[bytes]:
+    def _unwritten(self, target: Target, written: int) -> Iterator[memoryview]:
         sequence = 0
         for file, position, size, record_count in target.batches:
             if sequence >= written:
@@ -146,11 +145,11 @@ class _Delivery:
                     sequence,
                 )
                 seal(batch)
-                yield bytes(batch)
+                yield batch
             sequence += record_count
 
-    def _batch(self, file: str, position: int, size: int) -> bytearray:
-        batch = bytearray(size)
+    def _batch(self, file: str, position: int, size: int) -> memoryview:
+        batch = memoryview(np.empty(size, np.uint8).data)
         try:
             descriptor = os.open(self._directory / file, os.O_RDONLY)
         except FileNotFoundError:
@@ -163,6 +162,11 @@ class _Delivery:
                 raise DataLost(f"the staged file '{file}' in '{self._directory}' is cut short")
         finally:
             os.close(descriptor)
+        if not is_intact(batch):
+            raise Damaged(
+                f"the batch at byte {position} of the staged file '{file}' in "
+                f"'{self._directory}' is not what a task wrote there"
+            )
         return batch
 
     async def _written(self, cluster: Cluster, target: Target) -> int:
@@ -182,17 +186,3 @@ class _Delivery:
                     written = header.base_sequence + header.record_count
                 offset = header.next_offset
         return written
-
-
-async def produce(cluster: Cluster, topic: str, partition: int, batch: bytes) -> None:
-    """Returns when the batch is as durable as the topic asks."""
-    fields: dict[str, Any] = {
-        "transactional_id": None,
-        "acks": _ALL_IN_SYNC,
-        "timeout": _TIMEOUT_MS,
-        "topic_data": [{"name": topic, "partition_data": [{"index": partition, "records": batch}]}],
-    }
-    leader = await cluster.leader(topic, partition)
-    response = await cluster.call(ApiKey.PRODUCE, fields, node=leader)
-    ((result,),) = (answered.partition_responses for answered in response.responses)
-    check(result.error_code, place(topic, partition), result.error_message)

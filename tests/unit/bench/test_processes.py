@@ -1,4 +1,5 @@
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def test_a_server_is_accounted_for_and_stopped(tmp_path: Path) -> None:
         assert 0.2 <= server.cpu_seconds() < 5
         assert server.host_and_port == ("127.0.0.1", 9)
         assert 0 < server.rss_mb() <= server.peak_rss_mb()
-        assert server.session_rss_mb() >= server.rss_mb()
+        assert 0 < server.session_resident_mb() <= server.session_rss_mb()
     assert server.process.returncode is not None
 
 
@@ -28,6 +29,16 @@ def test_children_that_have_ended_still_count(tmp_path: Path) -> None:
     code = f"import subprocess, sys, time; subprocess.run([sys.executable, '-c', {burn!r}]);"
     with start(tmp_path, f"{code} {READY} time.sleep(60)") as server:
         assert 0.3 <= server.cpu_seconds() < 5
+
+
+def test_memory_that_processes_share_counts_once_and_a_child_by_and_by(tmp_path: Path) -> None:
+    held = "import os, time; shared = b'x' * 100_000_000; child = os.fork();"
+    own = "own = b'y' * 50_000_000 if child == 0 else b'';"
+    with start(tmp_path, f"{held} {own} {READY} time.sleep(60)") as server:
+        assert server.session_resident_mb() < 130
+        time.sleep(1)
+        assert 150 <= server.session_resident_mb() < 180
+        assert server.session_rss_mb() >= 250
 
 
 def test_a_server_that_dies_at_start_is_reported_with_what_it_said(tmp_path: Path) -> None:

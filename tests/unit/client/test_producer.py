@@ -8,7 +8,9 @@ from tests.unit.client.kafka_server import HANG_UP, KafkaServer
 
 from duolog.client.cluster import Cluster
 from duolog.client.errors import Refused
+from duolog.client.produce import produce
 from duolog.client.producer import Producer
+from duolog.records.builder import build_batch
 from duolog.records.compression import ZSTD
 from duolog.records.header import BatchHeader, read_header
 from duolog.records.iterator import iter_records
@@ -62,6 +64,16 @@ async def test_records_are_sent_as_one_batch(partitions: Partitions, cluster: Cl
     records = list(iter_records(batch, decompressed_bytes_max=1_000))
     assert [record.value for record in records] == [b"value", b"other"]
     assert [record.timestamp for record in records] == [1_000, 1_001]
+
+
+@pytest.mark.parametrize("size", [0, 100, 70_000, 3_000_000])
+async def test_a_batch_of_any_size_arrives_as_it_was(
+    partitions: Partitions, cluster: Cluster, size: int
+) -> None:
+    batch = build_batch([Record(value=b"v" * size)])
+    answers = await asyncio.gather(*(produce(cluster, "orders", 0, batch) for _ in range(5)))
+    assert answers == [40] * 5
+    assert partitions.batches == [batch] * 5
 
 
 async def test_batches_are_compressed_on_request(partitions: Partitions, cluster: Cluster) -> None:

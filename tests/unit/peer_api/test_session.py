@@ -236,8 +236,8 @@ async def test_who_does_not_take_answers_is_not_served_on(neighbour: Neighbour) 
 
 
 async def test_who_does_not_say_who_it_is_has_to_go(neighbour: Neighbour) -> None:
-    stream = await visit(neighbour.listener.address)
     with capture_logs() as logs:
+        stream = await visit(neighbour.listener.address)
         assert await stream.is_closed()
     assert "did not say in time who it is" in logs[0]["reason"]
     stream.writer.close()

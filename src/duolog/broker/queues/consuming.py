@@ -4,7 +4,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 from duolog.broker.queues.commits import Commits
@@ -12,7 +11,7 @@ from duolog.broker.queues.handing_out import received, within_bytes
 from duolog.broker.queues.message_reader import PlainRun
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.queue_state import QueueState, gone
-from duolog.broker.queues.receiving import Asker, Receive, Received, ReceivesTogether, Told
+from duolog.broker.queues.receiving import Alike, Asker, Receive, Received, ServedTogether
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import OverLimit
 from duolog.records.changes import Cause, Deleted, Trimmed, VisibilityChanged
@@ -26,10 +25,13 @@ Gathered = tuple[Receive, int]
 
 
 class Consuming:
+    __slots__ = ("_alike", "_gathered", "_on_handed_out", "_parked", "_queue", "_turn")
+
     def __init__(self, queue: QueueState) -> None:
         self._queue = queue
         self._parked: OrderedDict[Receive, None] = OrderedDict()
         self._gathered: list[Gathered] = []
+        self._alike: list[Alike] = []
         self._turn = 0
         """Which partition the next receive looks at first."""
         self._on_handed_out = self._handed_out
@@ -52,13 +54,13 @@ class Consuming:
 
         With more than `bytes_max` only if it is one message.
         """
-        if visibility_ms is None:
-            visibility_ms = self._queue.config.visibility_timeout_seconds * 1000
-        name = attempt.encode() if attempt else b""
-        asker, token = Told(done), None
-        receive = Receive(count, visibility_ms, name, asker, token, self._on_handed_out, bytes_max)
-        if not self._gathered:
-            self._queue.turn.gather(self)
+
+        def answered(result: Sequence[Received] | Refusal) -> None:
+            done(result if isinstance(result, Refusal) else list(result))
+
+        hidden_ms, name = self._hidden_ms(visibility_ms), _name_of(attempt)
+        receive = Receive(count, hidden_ms, name, answered, self._on_handed_out, bytes_max)
+        self._queue.turn.gather(self)
         self._gathered.append((receive, wait_ms))
         return receive
 
@@ -71,72 +73,64 @@ class Consuming:
         wait_ms: int,
         visibility_ms: int | None,
         attempt: str | None,
-    ) -> list[Receive]:
+    ) -> None:
         """As `receive`, for several that ask for the same; each is told by its token."""
+        hidden_ms, name = self._hidden_ms(visibility_ms), _name_of(attempt)
+        self._queue.turn.gather(self)
+        self._alike.append(Alike(asker, tokens, count, hidden_ms, name, wait_ms))
+
+    def _hidden_ms(self, visibility_ms: int | None) -> int:
+        """As long as the queue says, unless the request does."""
         if visibility_ms is None:
-            visibility_ms = self._queue.config.visibility_timeout_seconds * 1000
-        name = attempt.encode() if attempt else b""
-        on_handed_out = self._on_handed_out
-        receives = [
-            Receive(count, visibility_ms, name, asker, token, on_handed_out) for token in tokens
-        ]
-        if not self._gathered:
-            self._queue.turn.gather(self)
-        self._gathered += zip(receives, repeat(wait_ms))
-        return receives
+            return self._queue.config.visibility_timeout_seconds * 1000
+        return visibility_ms
 
     def flush(self) -> None:
         """Serve the receives of this turn: those that are alike with one change."""
         gathered, self._gathered = self._gathered, []
-        if not self._queue.is_writable or self._queue.is_gone:
-            for receive, wait_ms in gathered:
-                self._queue.journaled(partial(self._begin, receive, wait_ms), receive.answer)
-            return
-        if len(gathered) > 1:
-            gathered = self._serve_alike(gathered)
+        alike, self._alike = self._alike, []
+        is_open = self._queue.is_writable and not self._queue.is_gone
+        for each in alike:
+            served = self._serve_alike(each) if is_open else 0
+            for token in each.tokens[served:]:
+                receive = each.apart(token, self._on_handed_out)
+                each.asker.waits(token, receive.abandon)
+                gathered.append((receive, each.wait_ms))
         for receive, wait_ms in gathered:
-            self._begin(receive, wait_ms)
+            if is_open:
+                self._begin(receive, wait_ms)
+            else:
+                self._queue.journaled(partial(self._begin, receive, wait_ms), receive.answer)
 
-    def _serve_alike(self, gathered: list[Gathered]) -> list[Gathered]:
-        """Returns those that are left, each of which is to be looked at by itself.
+    def _serve_alike(self, alike: Alike) -> int:
+        """How many of them, the first, were served; each of the others is to be looked at by
+        itself.
 
         Where messages have groups that is all of them: what one gets depends on what others have.
         """
         partitions = self._queue.partitions
-        if len(partitions) != 1 or partitions[0].delivery.has_groups:
-            return gathered
+        if alike.attempt or len(partitions) != 1 or partitions[0].delivery.has_groups:
+            return 0
         partition = partitions[0]
-        visibility_ms = gathered[0][0].visibility_ms
-        alike = [
-            each for each in gathered if each[0].visibility_ms == visibility_ms and each[0].is_usual
-        ]
-        wanted = sum(receive.count for receive, _ in alike)
         now_ms = self._queue.clock.now_ms()
         try:
-            offsets, records = self._take_out(partition, wanted, now_ms)
+            offsets, records = self._take_out(partition, alike.count * len(alike.tokens), now_ms)
             if not offsets:
-                return gathered
+                return 0
             known = partition.delivery.held_count
-            end_offset = self._deliver(partition, offsets, now_ms, visibility_ms)
+            end_offset = self._deliver(partition, offsets, now_ms, alike.visibility_ms)
             are_new = partition.delivery.held_count == known + len(offsets)
         except Refusal:
             # As each of them will find out, and be told.
-            return gathered
-        served: list[Receive] = []
-        first = 0
-        for receive, _ in alike:
-            if first >= len(offsets):
-                break
-            receive.handed_out.append((partition, offsets[first : first + receive.count]))
-            served.append(receive)
-            first += receive.count
-        counts = [len(receive.handed_out[0][1]) for receive in served]
+            return 0
+        full, rest = divmod(len(offsets), alike.count)
+        counts = [alike.count] * full + [rest] * (rest > 0)
         found = received(self._queue, partition, records, counts, now_ms, are_new=are_new)
         self._queue.owner.rearm(partition)
         assert partition.journal is not None
-        together = ReceivesTogether(served, found, counts)
+        together = ServedTogether(alike, counts, (partition, offsets), found, self._on_handed_out)
         partition.journal.partition.wait_committed(end_offset, together)
-        return [each for each in gathered if not each[0].handed_out]
+        return len(counts)
 
     def _begin(self, receive: Receive, wait_ms: int) -> None:
         if receive.is_abandoned:
@@ -245,14 +239,14 @@ class Consuming:
             partition, offsets, now_ms, receive.visibility_ms, receive.attempt
         )
         receive.handed_out.append((partition, offsets))
-        found = received(self._queue, partition, records, (len(offsets),), now_ms)
+        found = received(self._queue, partition, records, [len(offsets)], now_ms)
         receive.found = [*receive.found, *found] if receive.found else found
         self._queue.owner.rearm(partition)
         return end_offset
 
     def _take_out(
         self, partition: QueuePartition, count: int, now_ms: int
-    ) -> tuple[list[int], list[Record] | PlainRun]:
+    ) -> tuple[Sequence[int], list[Record] | PlainRun]:
         """Messages that can be had now, and their records; none if there are none."""
         delivery = partition.delivery
         if delivery.soonest_ms <= now_ms:
@@ -272,7 +266,7 @@ class Consuming:
     def _deliver(
         self,
         partition: QueuePartition,
-        offsets: list[int],
+        offsets: Sequence[int],
         now_ms: int,
         visibility_ms: int,
         attempt: bytes = b"",
@@ -283,7 +277,7 @@ class Consuming:
         )
 
     def _give_up_missing(
-        self, partition: QueuePartition, offsets: list[int], records: Sequence[Record | None]
+        self, partition: QueuePartition, offsets: Sequence[int], records: Sequence[Record | None]
     ) -> list[int]:
         """Messages that cannot be read are done; returns the others."""
         found: list[int] = []
@@ -330,7 +324,7 @@ class Consuming:
                 records.append(record)
         # All at once, as they were the first time: the receipts are the same then.
         if records:
-            found = received(self._queue, partition, records, (len(records),), now_ms)
+            found = received(self._queue, partition, records, [len(records)], now_ms)
             receive.found = [*receive.found, *found]
         self._queue.owner.rearm(partition)
         if not receive.visibility_ms:
@@ -356,3 +350,7 @@ class Consuming:
         """The queue was deleted: whoever waits is told."""
         while self._parked:
             self._parked.popitem(last=False)[0].answer(gone())
+
+
+def _name_of(attempt: str | None) -> bytes:
+    return attempt.encode() if attempt else b""

@@ -10,6 +10,7 @@ from duolog.broker.queues.queue_state import QueueState
 from duolog.broker.queues.receipts import RUN_MAX
 from duolog.broker.queues.receiving import Receive, Received, ReceivedRun
 from duolog.core.queues.message import Message, from_record, plain_message
+from duolog.core.queues.ranges import as_run
 from duolog.records.builder import encoded_size
 from duolog.records.record import Record
 from duolog.wire.sqs.digests import md5_of_bodies
@@ -19,7 +20,7 @@ def received(
     queue: QueueState,
     partition: QueuePartition,
     records: Sequence[Record] | PlainRun,
-    counts: Sequence[int],
+    counts: list[int],
     now_ms: int,
     *,
     are_new: bool = False,
@@ -30,15 +31,14 @@ def received(
     """
     offsets: Sequence[int]
     if isinstance(records, PlainRun):
-        offsets = run = records.offsets
+        offsets = records.offsets
     else:
         offsets = [record[4] or 0 for record in records]
-        run = range(offsets[0], offsets[0] + len(offsets))
-    is_run = (offsets is run or offsets == list(run)) and max(counts) <= RUN_MAX
+    run = as_run(offsets) if max(counts) <= RUN_MAX else None
     received_ms = now_ms if are_new else None
-    if is_run and not are_new:
+    if run is not None and not are_new:
         received_ms = partition.delivery.first_received_ms(run)
-    if received_ms is None or not is_run:
+    if run is None or received_ms is None:
         return _received_each(queue, partition, offsets, records, now_ms)
     return _received_run(queue, partition, run, records, counts, received_ms)
 
@@ -48,7 +48,7 @@ def _received_run(
     partition: QueuePartition,
     run: range,
     records: Sequence[Record] | PlainRun,
-    counts: Sequence[int],
+    counts: list[int],
     received_ms: int,
 ) -> Sequence[Received]:
     """Of messages that nobody had before and that lie one behind the other, as most do: all at
@@ -129,8 +129,8 @@ def _received_each(
 
 
 def within_bytes(
-    receive: Receive, bytes_left: int, offsets: list[int], records: list[Record]
-) -> tuple[list[int], list[Record]]:
+    receive: Receive, bytes_left: int, offsets: Sequence[int], records: list[Record]
+) -> tuple[Sequence[int], list[Record]]:
     """Those of the messages that the answer has room for; the first of all it always has."""
     room = len(records)
     for place, record in enumerate(records):

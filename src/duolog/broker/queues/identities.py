@@ -6,40 +6,39 @@ index (see core/queues/routing.py) and never back.
 """
 
 import uuid
+from collections.abc import Sequence
+
+from duolog.wire.sqs.texts import numbered
 
 _OFFSET_MAX = 1 << 62
 _VARIANT = 1 << 63
 _PARTITION_SHIFT = 48
-_SHORT_OFFSETS = 1 << 48
+_SHORT_DIGITS = 12
+_SHORT_OFFSETS = 1 << 4 * _SHORT_DIGITS
 """Below this an offset leaves the first digits of the lower half to the variant."""
-
-_LAST_DIGITS = tuple(f"{number:02x}" for number in range(256))
 
 
 class MessageIds:
     """Ids of the messages of one partition."""
 
+    __slots__ = ("_before_short", "_prefix")
+
     def __init__(self, topic_id: uuid.UUID, partition: int) -> None:
         tag = topic_id.hex[:8]
         self._prefix = f"{tag}-{partition & 0xFFFF:04x}-8{topic_id.hex[8:11]}-"
+        self._before_short = f"{self._prefix}8000-"
 
     def of(self, offset: int) -> str:
         if offset < _SHORT_OFFSETS:
-            return f"{self._prefix}8000-{offset:012x}"
+            return f"{self._before_short}{offset:012x}"
         low = f"{_VARIANT | offset:016x}"
         return f"{self._prefix}{low[:4]}-{low[4:]}"
 
-    def of_run(self, offsets: range) -> list[str]:
-        """Of messages one behind the other: all but the last digits is the same of many."""
-        if len(offsets) == 1 or offsets.stop > _SHORT_OFFSETS:
+    def of_run(self, offsets: range) -> Sequence[str]:
+        """Of messages one behind the other."""
+        if offsets.stop > _SHORT_OFFSETS:
             return list(map(self.of, offsets))
-        ids = []
-        for block in range(offsets.start >> 8, (offsets.stop + 255) >> 8):
-            before = f"{self._prefix}8000-{block:010x}"
-            first = block << 8
-            tails = _LAST_DIGITS[max(offsets.start - first, 0) : offsets.stop - first]
-            ids += [before + tail for tail in tails]
-        return ids
+        return numbered([self._before_short], [offsets.start], [len(offsets)], _SHORT_DIGITS)
 
     def offset_of(self, message_id: str) -> int | None:
         """None when the id is not of this partition."""

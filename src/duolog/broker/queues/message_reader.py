@@ -14,6 +14,7 @@ from typing import NamedTuple
 from duolog.broker.partition import Partition
 from duolog.broker.queues.doubts import OnDamage, pass_over
 from duolog.core.queues.plain_batch import plain_values
+from duolog.core.queues.ranges import as_run
 from duolog.model.errors import CorruptBatch, OffsetOutOfRange
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
 from duolog.observe.logs import get_logger
@@ -95,11 +96,9 @@ class MessageReader:
     def take_plain(self, offsets: Sequence[int]) -> PlainRun | None:
         """As `take_each`, of messages that lie one behind the other and have only a value, as
         those of most receives do; None if one of them is another."""
+        if as_run(offsets) is None or (self._kept and not self._kept.keys().isdisjoint(offsets)):
+            return None
         first = offsets[0]
-        if list(offsets) != list(range(first, first + len(offsets))):
-            return None
-        if self._kept and not self._kept.keys().isdisjoint(offsets):
-            return None
         run = PlainRun(first, [], [])
         while missing := len(offsets) - len(run.values):
             at = first + len(run.values)
@@ -130,7 +129,7 @@ class MessageReader:
                     continue
             self._pass_over(offset)
             count = min(len(self._ahead), len(offsets) - place)
-            if list(offsets[place : place + count]) != list(range(offset, offset + count)):
+            if as_run(offsets[place : place + count]) is None:
                 count = 1
             records += self._records_ahead(count)
             self._drop_ahead(count)

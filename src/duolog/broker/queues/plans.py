@@ -1,8 +1,6 @@
 """What is to be appended to which partition of a queue, before any of it is."""
 
-from collections.abc import Sequence
-
-from duolog.broker.queues.queue_partition import Arrivals, QueuePartition, Trait
+from duolog.broker.queues.queue_partition import QueuePartition, Trait
 from duolog.model.errors import Refusal
 from duolog.records.record import Record
 
@@ -13,9 +11,22 @@ Failures = dict[QueuePartition, tuple[int, Refusal]]
 """From which offset on nothing was written, and why."""
 
 
+class _Arrivals:
+    """What comes to one partition, one behind the other."""
+
+    __slots__ = ("first_offset", "records", "traits")
+
+    def __init__(self, first_offset: int) -> None:
+        self.first_offset = first_offset
+        self.records: list[Record | bytes] = []
+        """Bytes where a record has a value and nothing else, as most have."""
+        self.traits: dict[int, Trait] = {}
+        """Of those records, by place, that have any: most have none."""
+
+
 class Plans:
     def __init__(self) -> None:
-        self._arrivals: dict[QueuePartition, Arrivals] = {}
+        self._arrivals: dict[QueuePartition, _Arrivals] = {}
         self.keys: dict[bytes, Place] = {}
         """What the messages planned so far are recognised by."""
 
@@ -33,18 +44,11 @@ class Plans:
         records.append(record)
         return place
 
-    def add_run(self, partition: QueuePartition, values: Sequence[bytes]) -> range:
-        """Records that have these values and nothing else; where they will be."""
-        arrivals = self._of(partition)
-        first_offset = arrivals.first_offset + len(arrivals.records)
-        arrivals.records += values
-        return range(first_offset, first_offset + len(values))
-
-    def _of(self, partition: QueuePartition) -> Arrivals:
+    def _of(self, partition: QueuePartition) -> _Arrivals:
         arrivals = self._arrivals.get(partition)
         if arrivals is None:
             # Nobody else writes before this plan is carried out.
-            arrivals = Arrivals(partition.data.log.staged_end_offset)
+            arrivals = _Arrivals(partition.data.log.staged_end_offset)
             self._arrivals[partition] = arrivals
         return arrivals
 
@@ -52,7 +56,7 @@ class Plans:
         failed: Failures = {}
         for partition, arrivals in self._arrivals.items():
             try:
-                partition.append(arrivals, now_ms)
+                partition.append(arrivals.records, arrivals.traits, now_ms)
             except Refusal as refusal:
                 failed[partition] = partition.data.log.end_offset, refusal.with_traceback(None)
         return failed

@@ -30,6 +30,20 @@ class Counts(NamedTuple):
 
 
 class Queue:
+    __slots__ = (
+        "_consuming",
+        "_sending",
+        "_settling",
+        "_watchers",
+        "delete",
+        "on_ready",
+        "receive",
+        "receive_each",
+        "send",
+        "send_plain",
+        "state",
+    )
+
     def __init__(
         self,
         entry: QueueEntry,

@@ -5,7 +5,6 @@ machine in core/queues. Every decision is written to the journal before it is ap
 everything here runs on the event loop without awaiting in between.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -40,19 +39,6 @@ class Trait(NamedTuple):
     """Until then it is delayed."""
     key: bytes | None = None
     """By which a repetition is recognised."""
-
-
-class Arrivals:
-    """Messages that this queue itself appends, one behind the other."""
-
-    __slots__ = ("first_offset", "records", "traits")
-
-    def __init__(self, first_offset: int) -> None:
-        self.first_offset = first_offset
-        self.records: list[Record | bytes] = []
-        """Bytes where a record has a value and nothing else, as most have."""
-        self.traits: dict[int, Trait] = {}
-        """Of those records, by place, that have any: most have none."""
 
 
 class _Appended(NamedTuple):
@@ -121,25 +107,29 @@ class QueuePartition:
         self.enqueued_since_snapshot = 0
         self._clock = clock
         self._on_ready = on_ready
-        self._appended: deque[_Appended] = deque()
-        """What this queue appended and is not readable yet, in the order of offsets."""
+        self._appended: list[_Appended] = []
+        """What this queue appended and is not readable yet, in the order of offsets: a few."""
 
     def attach(self, journal: Journal, recall: Callable[[], None]) -> None:
         """`recall` finds out again what was decided, when writing it down has failed."""
         journal.on_failure = recall
         self.journal = journal
 
-    def append(self, arrivals: Arrivals, now_ms: int) -> None:
-        """Append the messages, in one write unless they are many.
+    def append(
+        self, records: Sequence[Record | bytes], traits: Mapping[int, Trait], now_ms: int
+    ) -> None:
+        """Append messages of this queue, in one write unless they are many.
 
-        Refusal means that those from the log's end on are not, and never will be, in the log.
+        Bytes are a record that has this value and nothing else. `traits` are those of records,
+        by place, that have any. Refusal means that what is from the log's end on is not, and
+        never will be, in the log.
         """
-        self.data.check_in_sync()
-        records, traits = arrivals.records, arrivals.traits
-        bytes_max = min(BATCH_BYTES_MAX, self.data.topic.config.max_message_bytes)
+        data = self.data
+        data.check_in_sync()
+        bytes_max = min(BATCH_BYTES_MAX, data.bytes_max)
         for first, last in cut_into_batches(records, bytes_max):
-            shift = self.data.log.end_offset - first
-            of_batch = {
+            shift = data.log.end_offset - first
+            of_batch = traits and {
                 place + shift: trait for place, trait in traits.items() if first <= place < last
             }
             self._append(records[first:last], of_batch, now_ms)
@@ -149,7 +139,7 @@ class QueuePartition:
     ) -> None:
         data = self.data
         first_offset = data.log.end_offset
-        batch = build_messages(records, now_ms)
+        batch = build_messages(records, now_ms, is_stamped=data.stamps_append_time)
         # Noted before it is written, because it may be readable at once.
         next_offset = first_offset + len(records)
         self._appended.append(_Appended(first_offset, next_offset, traits, now_ms))
@@ -183,7 +173,7 @@ class QueuePartition:
             elif appended[0].first_offset > delivery.end_offset:
                 self._take_in(appended[0].first_offset)
             else:
-                self._enqueue(appended.popleft())
+                self._enqueue(appended.pop(0))
         self.enqueued_since_snapshot += end_offset - before
         self._on_ready(self)
 
@@ -267,8 +257,8 @@ class QueuePartition:
     ) -> int:
         """Hand the messages out. `once`: for good, whatever becomes of the consumer."""
         if once:
-            return self.change(Deleted(tuple(offsets), Cause.HANDED_OUT))
-        return self.change(Delivered(tuple(offsets), now_ms, deadline_ms, attempt))
+            return self.change(Deleted(offsets, Cause.HANDED_OUT))
+        return self.change(Delivered(offsets, now_ms, deadline_ms, attempt))
 
     def release(self, deliveries: Sequence[tuple[int, int]], now_ms: int) -> None:
         """Nobody got these messages, by offset and receive count, although they were handed out.

@@ -11,13 +11,13 @@ checking the seal is most of the work.
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import count
 from struct import Struct
 from typing import NamedTuple
 
 from duolog.model.queue_errors import ReceiptHandleIsInvalid
+from duolog.wire.sqs.texts import Texts, numbered
 
 RUN_MAX = 256
 """How many handles share a seal."""
@@ -26,12 +26,15 @@ _BODY = Struct(">HQBIIQ")
 _SEAL_BYTES = 8
 _SEALED_BYTES = _BODY.size + _SEAL_BYTES
 _SEALED_CHARS = 2 * _SEALED_BYTES
-_PLACES = tuple(f"{place:02x}" for place in range(RUN_MAX))
+_PLACE_CHARS = 2
+_PLACES = tuple(numbered([""], [0], [RUN_MAX], _PLACE_CHARS))
+_NUMBERS = {place: number for number, place in enumerate(_PLACES)}
 
 
 class Receipt(NamedTuple):
     partition: int
-    offset: int
+    offsets: range
+    """Of one message, or of several that were given out together."""
     receive_count: int
     epoch: int
     received_ms: int
@@ -40,44 +43,60 @@ class Receipt(NamedTuple):
 class Receipts:
     """The receipts of one queue."""
 
+    __slots__ = ("_new_sealer", "_opened", "_sealed")
+
     def __init__(self, key: bytes, queue_id: uuid.UUID) -> None:
         self._new_sealer = blake2b(queue_id.bytes, key=key, digest_size=_SEAL_BYTES).copy
-        self._opened: dict[str, Receipt] = {}
-        """By handle, all that share the seal which was checked last: often the next is of them."""
+        self._sealed = ""
+        self._opened: Receipt | None = None
+        """What has the seal that was checked last: often that of the next is the same."""
 
     def encode(
         self, partition: int, offset: int, receive_count: int, epoch: int, received_ms: int
     ) -> str:
         body = _BODY.pack(partition, offset, 0, receive_count, epoch, received_ms)
-        return self._sealed(body) + _PLACES[0]
+        return self._seal(body) + _PLACES[0]
 
     def encode_runs(
-        self, partition: int, offset: int, counts: Iterable[int], epoch: int, received_ms: int
-    ) -> list[str]:
+        self, partition: int, offset: int, counts: list[int], epoch: int, received_ms: int
+    ) -> Texts:
         """Of messages that consumers get for the first time, each the next so many of a run that
         begins at the offset, and up to RUN_MAX."""
-        handles: list[str] = []
+        sealed = []
         for each in counts:
-            sealed = self._sealed(_BODY.pack(partition, offset, each - 1, 1, epoch, received_ms))
-            handles += [sealed + place for place in _PLACES[:each]]
+            body = _BODY.pack(partition, offset, each - 1, 1, epoch, received_ms)
+            sealed.append(self._seal(body))
             offset += each
-        return handles
+        return numbered(sealed, [0] * len(sealed), counts, _PLACE_CHARS)
 
-    def _sealed(self, body: bytes) -> str:
+    def _seal(self, body: bytes) -> str:
         sealer = self._new_sealer()
         sealer.update(body)
         return body.hex() + sealer.hexdigest()
 
     def decode(self, handle: str) -> Receipt:
-        receipt = self._opened.get(handle)
-        if receipt is None:
-            self._open(handle[:_SEALED_CHARS])
-            receipt = self._opened.get(handle)
-            if receipt is None:
-                raise receipt_invalid()
-        return receipt
+        return self.decode_from((handle,), 0)
 
-    def _open(self, sealed: str) -> None:
+    def decode_from(self, handles: Sequence[str], first: int) -> Receipt:
+        """Of the first handle, or of it and all that share its seal, if they are the next."""
+        sealed, place = handles[first][:_SEALED_CHARS], handles[first][_SEALED_CHARS:]
+        receipt = self._opened
+        if receipt is None or sealed != self._sealed:
+            receipt = self._opened = self._open(sealed)
+            self._sealed = sealed
+        offsets = receipt.offsets
+        number = _NUMBERS.get(place, RUN_MAX)
+        if number >= len(offsets):
+            raise receipt_invalid()
+        if len(offsets) == 1:
+            return receipt
+        if number == 0:
+            shared = [sealed + each for each in _PLACES[: len(offsets)]]
+            if [*handles[first : first + len(shared)]] == shared:
+                return receipt
+        return Receipt(receipt.partition, offsets[number : number + 1], *receipt[2:])
+
+    def _open(self, sealed: str) -> Receipt:
         try:
             data = bytes.fromhex(sealed)
         except ValueError:
@@ -87,11 +106,9 @@ class Receipts:
         # Forging one by timing is no threat: whoever can try may also receive the message.
         if len(data) != _SEALED_BYTES or data[_BODY.size :] != sealer.digest():
             raise receipt_invalid()
-        partition, first_offset, last_place, *delivery = _BODY.unpack_from(data)
-        self._opened = {
-            sealed + place: Receipt(partition, offset, *delivery)
-            for place, offset in zip(_PLACES[: last_place + 1], count(first_offset), strict=False)
-        }
+        partition, offset, last, receive_count, epoch, received_ms = _BODY.unpack_from(data)
+        run = range(offset, offset + last + 1)
+        return Receipt(partition, run, receive_count, epoch, received_ms)
 
 
 def receipt_invalid() -> ReceiptHandleIsInvalid:

@@ -1,7 +1,8 @@
 """A consumer that asked for messages, until it has its answer."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol, overload
 
 import msgspec
@@ -86,22 +87,13 @@ class Asker(Protocol):
         """The same of several that were served together, each with the next so many."""
         ...
 
+    def gone(self, tokens: Sequence[Any]) -> Collection[Any]:
+        """Those of them that nobody wants an answer to any more."""
+        ...
 
-class Told:
-    """An asker that has only one receive, and is called back."""
-
-    __slots__ = ("_done",)
-
-    def __init__(self, done: Callable[[list[Received] | Refusal], None]) -> None:
-        self._done = done
-
-    def received(self, token: Any, result: Sequence[Received] | Refusal) -> None:
-        self._done(result if isinstance(result, Refusal) else list(result))
-
-    def received_together(
-        self, tokens: Sequence[Any], found: Sequence[Received], counts: Sequence[int]
-    ) -> None:
-        self._done(list(found))
+    def waits(self, token: Any, abandon: Callable[[], None]) -> None:
+        """It has to; what is to be called when nobody wants an answer to it any more."""
+        ...
 
 
 class Receive(msgspec.Struct, eq=False):
@@ -113,8 +105,7 @@ class Receive(msgspec.Struct, eq=False):
     count: int
     visibility_ms: int
     attempt: bytes
-    asker: Asker
-    token: Any
+    done: Callable[[Sequence[Received] | Refusal], None]
     on_settled: Callable[["Receive", Refusal | None], None]
     """Told once what was handed out is written down, or that it is not."""
     bytes_left: int | None = None
@@ -127,18 +118,13 @@ class Receive(msgspec.Struct, eq=False):
     handed_out: list[tuple[QueuePartition, Sequence[int]]] = []
     found: Sequence[Received] = ()
 
-    @property
-    def is_usual(self) -> bool:
-        """Whether nothing sets it apart but how many messages it asks for, and for how long."""
-        return not (self.attempt or self.is_abandoned) and self.bytes_left is None
-
     def settle(self, failure: Refusal | None) -> None:
         self.on_settled(self, failure)
 
     def answer(self, result: Sequence[Received] | Refusal) -> None:
         if self.timer is not None:
             self.unpark()
-        self.asker.received(self.token, result)
+        self.done(result)
 
     def unpark(self) -> None:
         self.on_abandoned = None
@@ -154,28 +140,56 @@ class Receive(msgspec.Struct, eq=False):
             self.unpark()
 
 
-class ReceivesTogether:
-    """Those that the same change serves. They wait for the journal as one."""
+class Alike(msgspec.Struct, frozen=True, eq=False):
+    """Receives of a turn that ask for the same."""
 
-    __slots__ = ("_counts", "_found", "_receives")
+    asker: Asker
+    tokens: Sequence[Any]
+    count: int
+    visibility_ms: int
+    attempt: bytes
+    wait_ms: int
+
+    def apart(self, token: Any, on_settled: Callable[[Receive, Refusal | None], None]) -> Receive:
+        """One of them, which goes its own way from here."""
+        done = partial(self.asker.received, token)
+        return Receive(self.count, self.visibility_ms, self.attempt, done, on_settled)
+
+
+class ServedTogether:
+    """Receives that the same change serves. They wait for the journal as one."""
+
+    __slots__ = ("_alike", "_counts", "_found", "_handed_out", "_on_settled")
 
     def __init__(
-        self, receives: Sequence[Receive], found: Sequence[Received], counts: Sequence[int]
+        self,
+        alike: Alike,
+        counts: Sequence[int],
+        handed_out: tuple[QueuePartition, Sequence[int]],
+        found: Sequence[Received],
+        on_settled: Callable[[Receive, Refusal | None], None],
     ) -> None:
-        """Each of them gets the next so many of what was found."""
-        self._receives = receives
-        self._found = found
+        """Each of the first of them gets the next so many of what was found."""
+        self._alike = alike
         self._counts = counts
+        self._handed_out = handed_out
+        self._found = found
+        self._on_settled = on_settled
 
     def settle(self, failure: Refusal | None) -> None:
-        askers = {receive.asker for receive in self._receives}
-        is_wanted = not any(receive.is_abandoned for receive in self._receives)
-        if failure is None and is_wanted and len(askers) == 1:
-            tokens = [receive.token for receive in self._receives]
-            askers.pop().received_together(tokens, self._found, self._counts)
+        counts = self._counts
+        asker, tokens = self._alike.asker, self._alike.tokens[: len(counts)]
+        gone = asker.gone(tokens)
+        if failure is None and not gone:
+            asker.received_together(tokens, self._found, counts)
             return
+        partition, offsets = self._handed_out
         first = 0
-        for receive, count in zip(self._receives, self._counts, strict=True):
-            receive.found = self._found[first : first + count]
+        for token, count in zip(tokens, counts, strict=True):
+            own = slice(first, first + count)
             first += count
-            receive.on_settled(receive, failure)
+            receive = self._alike.apart(token, self._on_settled)
+            receive.is_abandoned = token in gone
+            receive.handed_out.append((partition, offsets[own]))
+            receive.found = self._found[own]
+            receive.settle(failure)

@@ -30,8 +30,8 @@ class Sent(msgspec.Struct, frozen=True, gc=False):
 class SentRun(NamedTuple):
     """Messages that were all sent, one behind the other, in columns."""
 
-    message_ids: list[str]
-    body_md5s: list[str]
+    message_ids: Sequence[str]
+    body_md5s: Sequence[str]
 
 
 SendDone = Callable[[list[Sent | Refusal] | Refusal], None]
@@ -42,6 +42,8 @@ GatheredPlain = tuple[Sequence[bytes], SendPlainDone]
 
 
 class Sending:
+    __slots__ = ("_gathered", "_gathered_plain", "_queue", "_turn")
+
     def __init__(self, queue: QueueState) -> None:
         self._queue = queue
         self._gathered: list[Gathered] = []
@@ -68,7 +70,7 @@ class Sending:
         self._gathered_plain.append((bodies, done))
 
     def flush(self) -> None:
-        """Append what was sent in this turn: one batch of records for each partition."""
+        """Append what was sent in this turn: plain messages first, in a batch of their own."""
         gathered, self._gathered = self._gathered, []
         gathered_plain, self._gathered_plain = self._gathered_plain, []
         queue = self._queue
@@ -80,17 +82,33 @@ class Sending:
             gathered_plain = []
         if not queue.is_whole:
             gathered = self._placeable(gathered, now_ms)
+        if gathered_plain:
+            self._append_plain(gathered_plain, now_ms)
+        if gathered:
+            self._append(gathered, now_ms)
+
+    def _append_plain(self, gathered: Sequence[GatheredPlain], now_ms: int) -> None:
+        """To the only partition, and answer."""
+        partition = self._queue.partitions[0]
+        bodies = list(chain.from_iterable(each for each, _ in gathered))
+        first_offset = partition.data.log.end_offset
+        run = range(first_offset, first_offset + len(bodies))
+        refusal = None
+        try:
+            partition.append(bodies, {}, now_ms)
+        except Refusal as refused:
+            refusal = refused.with_traceback(None)
+        self._answer_run(run, md5_of_bodies(bodies), gathered, refusal)
+
+    def _append(self, gathered: Sequence[Gathered], now_ms: int) -> None:
+        """One batch of records for each partition, and answer."""
         plans = Plans()
-        plain = list(chain.from_iterable(bodies for bodies, _ in gathered_plain))
-        run = plans.add_run(queue.partitions[0], plain) if plain else range(0)
-        place = self._place_once if config.fifo else self._place
+        place = self._place_once if self._queue.config.fifo else self._place
         placed = [
             ([place(message, plans, now_ms) for message in messages], done)
             for messages, done in gathered
         ]
         failed = plans.append(now_ms)
-        if plain:
-            self._answer_run(run, md5_of_bodies(plain), gathered_plain, failed)
         digests = iter(
             md5_of_bodies([each.body.encode() for messages, _ in gathered for each in messages])
         )
@@ -192,15 +210,15 @@ class Sending:
     def _answer_run(
         self,
         run: range,
-        digests: list[str],
+        digests: Sequence[str],
         gathered: Sequence[GatheredPlain],
-        failed: Failures,
+        refusal: Refusal | None,
     ) -> None:
         """As `_answer`, of the plain messages of a turn, which lie one behind the other."""
         partition = self._queue.partitions[0]
+        data = partition.data
         ids = partition.ids.of_run(run)
-        end_offset, refusal = failed.get(partition, (run.stop, None))
-        written = max(end_offset - run.start, 0)
+        written = len(run) if refusal is None else data.log.end_offset - run.start
         first = 0
         for bodies, done in gathered:
             last = first + len(bodies)
@@ -211,7 +229,7 @@ class Sending:
                 results[max(written - first, 0) :] = [refusal] * (last - max(written, first))
             if first < written:
                 answer = partial(_tell, done, results)
-                when_committed(partition.data, run.start + min(last, written), answer)
+                when_committed(data, run.start + min(last, written), answer)
             else:
                 done(results)
             first = last

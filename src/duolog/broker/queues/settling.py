@@ -20,8 +20,13 @@ Done = Callable[[list[Refusal | None] | Refusal], None]
 Deleting = tuple[Sequence[str], Done]
 """A request of this turn."""
 
+Doomed = dict[QueuePartition, dict[int, None]]
+"""Offsets that are to be deleted, each once."""
+
 
 class Settling:
+    __slots__ = ("_gathered", "_on_settled", "_queue")
+
     def __init__(
         self, queue: QueueState, on_settled: Callable[[QueuePartition, int], None]
     ) -> None:
@@ -52,38 +57,46 @@ class Settling:
             queue.journaled(partial(self._delete, [each]), each[1])
 
     def _delete(self, gathered: Sequence[Deleting]) -> None:
-        doomed: dict[QueuePartition, dict[int, None]] = {}
-        is_fifo = self._queue.config.fifo
+        receipts = self._queue.receipts
+        doomed: Doomed = {}
         answers = []
         for handles, done in gathered:
             results: list[Refusal | None] = []
-            for handle in handles:
-                refusal = None
+            while len(results) < len(handles):
                 try:
-                    receipt, partition, held = self._named_by(handle)
-                    # Also for what was deleted before: that may not be durable yet.
-                    offsets = doomed.get(partition)
-                    if offsets is None:
-                        offsets = doomed[partition] = {}
-                    # Settling twice is no mistake.
-                    if held is not None:
-                        if _is_latest(held, receipt) and (held.is_in_flight or not is_fifo):
-                            offsets[receipt.offset] = None
-                        elif is_fifo:
-                            raise _expired()
-                except Refusal as found:
-                    refusal = found.with_traceback(None)
-                results.append(refusal)
+                    count = self._doom(receipts.decode_from(handles, len(results)), doomed)
+                    results += [None] * count
+                except Refusal as refusal:
+                    results.append(refusal.with_traceback(None))
             answers.append((results, done))
         commits = Commits(partial(_answer_all, answers))
         for partition, offsets in doomed.items():
             if offsets:
                 partition.change(Deleted(tuple(offsets)))
             commits.add_changes(partition)
-            if offsets and is_fifo:
+            if offsets and self._queue.config.fifo:
                 # The groups of what was deleted may go on.
                 self._on_settled(partition, self._queue.clock.now_ms())
         commits.close()
+
+    def _doom(self, receipt: Receipt, doomed: Doomed) -> int:
+        """For how many of the receipt's messages that was done: all, or the first."""
+        partition, held, count = self._named_by(receipt)
+        # Also for what was deleted before: that may not be durable yet.
+        offsets = doomed.get(partition)
+        if offsets is None:
+            offsets = doomed[partition] = {}
+        # Settling twice is no mistake.
+        if held is not None:
+            is_fifo = self._queue.config.fifo
+            if _is_latest(held, receipt) and (held.is_in_flight or not is_fifo):
+                if count == 1:
+                    offsets[receipt.offsets[0]] = None
+                else:
+                    offsets.update(dict.fromkeys(receipt.offsets))
+            elif is_fifo:
+                raise _expired()
+        return count
 
     def change_visibility(
         self,
@@ -105,9 +118,11 @@ class Settling:
         for handle, visibility_ms in changes:
             refusal = None
             try:
-                receipt, partition, held = self._named_by(handle)
+                receipt = self._queue.receipts.decode(handle)
+                partition, held, _ = self._named_by(receipt)
                 _check_hidden(held, receipt, now_ms + visibility_ms)
-                partition.change(VisibilityChanged(receipt.offset, now_ms + visibility_ms))
+                offset = receipt.offsets[0]
+                partition.change(VisibilityChanged(offset, now_ms + visibility_ms))
                 touched[partition] = None
             except Refusal as found:
                 refusal = found.with_traceback(None)
@@ -117,10 +132,11 @@ class Settling:
             self._on_settled(partition, now_ms)
         commits.close()
 
-    def _named_by(self, handle: str) -> tuple[Receipt, QueuePartition, Held | None]:
-        """What a receipt says, and what is known of its message, if that is not done."""
+    def _named_by(self, receipt: Receipt) -> tuple[QueuePartition, Held | None, int]:
+        """Where a receipt's messages are, what is known of them, if they are not done, and of how
+        many of them: all if it is the same, else the first."""
         queue = self._queue
-        receipt = queue.receipts.decode(handle)
+        first = receipt.offsets[0]
         partition = queue.partition(receipt.partition)
         if partition is None:
             # In a cluster it may be one that was added, of which this node has yet to hear.
@@ -132,11 +148,15 @@ class Settling:
                 # Another node leads and has handed the message out. What is not known here, or
                 # was received less often, must not be taken for done.
                 raise not_led()
-            if data.log.epoch_at(receipt.offset) > receipt.epoch:
+            if data.log.epoch_at(first) > receipt.epoch:
                 # A message that a later leader wrote is another one, though it has the offset of
                 # one that was lost.
-                return receipt, partition, None
-        return receipt, partition, partition.delivery.held(receipt.offset)
+                return partition, None, 1
+        elif len(receipt.offsets) > 1:
+            held = partition.delivery.held_each(receipt.offsets)
+            if held.count(held[0]) == len(held):
+                return partition, held[0], len(held)
+        return partition, partition.delivery.held(first), 1
 
 
 def _answer_all(

@@ -4,7 +4,7 @@ A name stands for its messages while all of them are in flight under that very d
 no longer than SQS keeps it.
 """
 
-from collections.abc import Mapping
+from msgspec.structs import replace
 
 from duolog.core.queues.held import Held
 from duolog.records.delivery_image import Image
@@ -36,8 +36,8 @@ class Attempts:
     def save(self, image: Image) -> None:
         image.attempts = sorted((name, *receive) for name, receive in self._receives.items())
 
-    def load(self, image: Image, held: Mapping[int, Held]) -> None:
+    def load(self, image: Image, held: dict[int, Held]) -> None:
         for attempt, received_ms, offsets in image.attempts:
             self.note(attempt, received_ms, offsets)
             for offset in offsets:
-                held[offset].attempt = attempt
+                held[offset] = replace(held[offset], attempt=attempt)

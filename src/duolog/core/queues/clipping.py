@@ -1,5 +1,7 @@
 """What is left of a change when only messages below an offset are meant. Pure."""
 
+from collections.abc import Sequence
+
 from duolog.records.changes import (
     Change,
     Deleted,
@@ -33,5 +35,5 @@ def clip(change: Change, end_offset: int) -> Change | None:
             )
 
 
-def _below(offsets: tuple[int, ...], end_offset: int) -> tuple[int, ...]:
+def _below(offsets: Sequence[int], end_offset: int) -> tuple[int, ...]:
     return tuple(offset for offset in offsets if offset < end_offset)

@@ -10,7 +10,6 @@ is known by its offset.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import deque
 from hashlib import blake2b
 
 DEDUPLICATION_MS = 300_000
@@ -26,7 +25,7 @@ class Deduplication:
     __slots__ = ("_generations",)
 
     def __init__(self) -> None:
-        self._generations: deque[_Generation] = deque()
+        self._generations: list[_Generation] = []
         """Oldest first."""
 
     def __len__(self) -> int:
@@ -60,7 +59,7 @@ class Deduplication:
     def expire(self, now_ms: int) -> None:
         generations = self._generations
         while generations and generations[0].ended_ms <= now_ms - DEDUPLICATION_MS:
-            generations.popleft()
+            del generations[0]
 
 
 class _Generation:

@@ -5,7 +5,7 @@ Driven by broker/queues. Messages come in by `enqueue`, the durable state change
 machine is told. What is below `end_offset` and neither waits, is delayed, nor is held is done.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge, nsmallest
 from itertools import chain, islice, starmap
 
@@ -72,7 +72,7 @@ class Delivery(Transitions):
         """There is no message up to here: what the log had is gone, or cannot be read."""
         self.end_offset = max(self.end_offset, end_offset)
 
-    def choose(self, count: int, now_ms: int) -> list[int]:
+    def choose(self, count: int, now_ms: int) -> Sequence[int]:
         """The messages that a receive would get now.
 
         They are chosen again until a Delivered with them is applied. Nothing is chosen past
@@ -83,7 +83,7 @@ class Delivery(Transitions):
         if room < count:
             count = room
         if count <= 0 or not self.ready_count:
-            return []
+            return ()
         return self._waiting.choose(count, now_ms)
 
     def find_attempt(self, attempt: bytes, now_ms: int) -> tuple[int, ...] | None:
@@ -145,12 +145,14 @@ class Delivery(Transitions):
         """What is known of a message that was received and is not done."""
         return self._held.get(offset)
 
+    def held_each(self, offsets: Iterable[int]) -> list[Held | None]:
+        return list(map(self._held.get, offsets))
+
     def first_received_ms(self, offsets: Iterable[int]) -> int | None:
         """When all of these were received together, each for the first time; None if not so."""
-        held = self._held
         deliveries = {
             (each.received_ms, each.receive_count) if each is not None else None
-            for each in map(held.get, offsets)
+            for each in set(self.held_each(offsets))
         }
         delivery = deliveries.pop()
         return None if deliveries or delivery is None or delivery[1] != 1 else delivery[0]

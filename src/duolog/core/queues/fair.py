@@ -83,7 +83,7 @@ class FairGroups(Lanes[FairLane]):
         turn = self._ungrouped.returned_next
         fresh = self._oldest(self._quiet, count)
         if self._ungrouped.fresh.count:
-            fresh = sorted(fresh + self._ungrouped.fresh.peek(count))[:count]
+            fresh = sorted([*fresh, *self._ungrouped.fresh.peek(count)])[:count]
         chosen = fresh
         if self._ungrouped.returned:
             chosen = take_turns(self._quiet_returned(count), fresh, turn, count)

@@ -8,8 +8,8 @@ import msgspec
 from duolog.records.delivery_image import Image, from_column, to_column
 
 
-class Held(msgspec.Struct, gc=False, eq=False):
-    """Read it, but leave it alone: it changes only with the machine that it belongs to.
+class Held(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """Messages that were given out together share one until something happens to one of them.
 
     A Struct, because there can be a million of them: it is made in a third of the time that
     a class of our own takes, and the garbage collector need not go through them.
@@ -58,8 +58,14 @@ def load_held(image: Image) -> dict[int, Held]:
     for offset, deadline_ms, count, first_received_ms, received_ms, state, group in zip(
         *columns, image.held_states, image.held_groups, strict=True
     ):
-        row = held[offset] = Held(deadline_ms, received_ms, first_received_ms, group, b"")
-        row.receive_count = count
-        row.is_in_flight = state == _IN_FLIGHT
-        row.is_dead = state == _DEAD
+        held[offset] = Held(
+            deadline_ms,
+            received_ms,
+            first_received_ms,
+            group,
+            b"",
+            count,
+            state == _IN_FLIGHT,
+            state == _DEAD,
+        )
     return held

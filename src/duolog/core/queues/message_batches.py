@@ -4,18 +4,30 @@ from collections.abc import Iterator, Sequence
 
 from duolog.core.queues.plain_batch import RECORDS_MAX, build_plain_batch
 from duolog.records.builder import RECORD_OVERHEAD_BYTES, build_batch, encoded_size
+from duolog.records.compression import NONE
+from duolog.records.header import LOG_APPEND_TIME_BIT
+from duolog.records.patch import stamp_append_time
 from duolog.records.record import Record
 
 _PLAIN = {bytes}
 
 
-def build_messages(records: Sequence[Record | bytes], now_ms: int) -> bytearray:
-    """One batch. Bytes are a record that has this value and nothing else."""
+def build_messages(
+    records: Sequence[Record | bytes], now_ms: int, *, is_stamped: bool
+) -> bytearray:
+    """One batch, of records that have the time of the append if it is stamped.
+
+    Bytes are a record that has this value and nothing else.
+    """
     if len(records) <= RECORDS_MAX and set(map(type, records)) == _PLAIN:
-        return build_plain_batch(list(records), now_ms)  # type: ignore[arg-type]
-    return build_batch(
+        attributes = LOG_APPEND_TIME_BIT if is_stamped else NONE
+        return build_plain_batch(list(records), now_ms, attributes)  # type: ignore[arg-type]
+    batch = build_batch(
         [Record(None, each, (), now_ms) if isinstance(each, bytes) else each for each in records]
     )
+    if is_stamped:
+        stamp_append_time(batch, now_ms)
+    return batch
 
 
 def cut_into_batches(

@@ -75,7 +75,7 @@ except ImportError:
     join_records, split_records = _join_in_python, _split_in_python
 
 
-def build_plain_batch(values: list[bytes], timestamp: int) -> bytearray:
+def build_plain_batch(values: list[bytes], timestamp: int, attributes: int = NONE) -> bytearray:
     """A sealed batch of up to RECORDS_MAX records that have these values."""
     count = len(values)
     assert 0 < count <= RECORDS_MAX
@@ -88,7 +88,7 @@ def build_plain_batch(values: list[bytes], timestamp: int) -> bytearray:
         -1,
         MAGIC,
         0,
-        NONE,
+        attributes,
         count - 1,
         timestamp,
         timestamp,

@@ -6,11 +6,19 @@ bytes a range, and every operation moves at most one chunk whatever the size of 
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from duolog.records.delivery_image import is_ascending
 
 CHUNK_RANGES_MAX = 512
+
+
+def as_run(offsets: Sequence[int]) -> range | None:
+    """Offsets of which each is one more than the one before; None if they are others, or none."""
+    if not offsets:
+        return None
+    run = range(offsets[0], offsets[0] + len(offsets))
+    return run if offsets == run or list(offsets) == list(run) else None
 
 
 class OffsetRanges:
@@ -38,13 +46,13 @@ class OffsetRanges:
     def first(self) -> int | None:
         return self._firsts[0][0] if self._firsts else None
 
-    def peek(self, count: int) -> list[int]:
-        """The lowest offsets."""
+    def peek(self, count: int) -> Sequence[int]:
+        """The lowest offsets: a range if they lie in one."""
         if not self._firsts:
-            return []
+            return ()
         first, next_offset = self._firsts[0][0], self._nexts[0][0]
         if next_offset - first >= count:
-            return list(range(first, first + count))
+            return range(first, first + count)
         lowest: list[int] = []
         for first, next_offset in self.pieces():
             lowest += range(first, min(next_offset, first + count - len(lowest)))

@@ -4,10 +4,12 @@ A message waits (waiting.py) or is delayed, is in flight, and is in the end done
 may come back, or be dead: received too often, and on its way to the dead-letter queue.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
 from itertools import chain, repeat, takewhile
 from typing import Any
+
+from msgspec.structs import replace
 
 from duolog.core.queues.attempts import Attempts
 from duolog.core.queues.deadlines import Deadlines
@@ -15,6 +17,7 @@ from duolog.core.queues.delayed import Delayed
 from duolog.core.queues.fair import FairGroups
 from duolog.core.queues.fifo import FifoGroups
 from duolog.core.queues.held import Held
+from duolog.core.queues.ranges import as_run
 from duolog.core.queues.rules import DeliveryRules
 from duolog.core.queues.ungrouped import Ungrouped
 from duolog.core.queues.waiting import Waiting
@@ -114,11 +117,11 @@ class Transitions:
 
     def _end_flight(self, offset: int, held: Held) -> None:
         """A message in flight becomes visible, or dead when it was received too often."""
-        held.is_in_flight = False
         self._void_attempt(offset, held)
         self._has_news = True
-        if self._is_exhausted(held):
-            held.is_dead = True
+        is_dead = self._is_exhausted(held)
+        self._held[offset] = replace(held, attempt=b"", is_in_flight=False, is_dead=is_dead)
+        if is_dead:
             self._dead.add(offset)
             self._waiting.settle(held, self._now_ms)
         else:
@@ -141,13 +144,13 @@ class Transitions:
                 self._waiting.discard_returned(offset, held)
                 self.ready_count -= 1
                 self.in_flight_count += 1
-                held.is_dead = True
+                self._held[offset] = replace(held, is_dead=True)
                 self._dead.add(offset)
                 self._has_news = True
 
     def _restore(self, offset: int, held: Held) -> None:
         """A dead message is ready again."""
-        held.is_dead = False
+        self._held[offset] = replace(held, is_dead=False)
         self._dead.remove(offset)
         self._waiting.restore(offset, held)
         self.in_flight_count -= 1
@@ -157,7 +160,6 @@ class Transitions:
     def _void_attempt(self, offset: int, held: Held) -> None:
         if held.attempt:
             self._attempts.void(held.attempt, offset)
-            held.attempt = b""
 
     def _expect_groups(self) -> None:
         if type(self._waiting) is Ungrouped:
@@ -167,9 +169,8 @@ class Transitions:
         offsets, now_ms, deadline_ms, attempt = change
         if self._take_first_in_line(offsets):
             # What most receives get, and nothing of it has to be looked for.
-            times = repeat(deadline_ms), repeat(now_ms), repeat(now_ms)
-            held = map(Held, *times, repeat(None), repeat(attempt))
-            self._held.update(zip(offsets, held, strict=False))
+            held = Held(deadline_ms, now_ms, now_ms, None, attempt)
+            self._held.update(dict.fromkeys(offsets, held))
             fresh, delivered = len(offsets), list(offsets)
         else:
             fresh, delivered = self._deliver_each(change)
@@ -204,14 +205,13 @@ class Transitions:
             delivered.append(offset)
         return fresh, delivered
 
-    def _take_first_in_line(self, offsets: tuple[int, ...]) -> bool:
+    def _take_first_in_line(self, offsets: Sequence[int]) -> bool:
         """Take them away if they are the first fresh messages of a queue without groups."""
         waiting = self._waiting
-        if type(waiting) is not Ungrouped or not offsets:
+        if type(waiting) is not Ungrouped:
             return False
-        first, next_offset = offsets[0], offsets[0] + len(offsets)
-        is_run = offsets == tuple(range(first, next_offset))
-        return is_run and waiting.deliver_first(first, next_offset)
+        run = as_run(offsets)
+        return run is not None and waiting.deliver_first(run)
 
     def _deliver_again(self, offset: int, held: Held, change: Delivered) -> None:
         if held.is_in_flight:
@@ -221,17 +221,20 @@ class Transitions:
             self.in_flight_count -= 1
             self.ready_count += 1
         self._hide(offset, held, change.now_ms)
-        held.receive_count += 1
-        held.received_ms = change.now_ms
-        held.deadline_ms = change.deadline_ms
-        held.attempt = change.attempt
+        self._held[offset] = Held(
+            change.deadline_ms,
+            change.now_ms,
+            held.first_received_ms,
+            held.group,
+            change.attempt,
+            held.receive_count + 1,
+        )
 
     def _hide(self, offset: int, held: Held, now_ms: int) -> None:
-        """A returned or dead message is in flight again."""
+        """A returned or dead message goes in flight again."""
         if held.is_dead:
             self._restore(offset, held)
         self._waiting.redeliver(offset, held, now_ms)
-        held.is_in_flight = True
         self.ready_count -= 1
         self.in_flight_count += 1
 
@@ -240,22 +243,30 @@ class Transitions:
         held = self._held.get(offset)
         if held is None:
             return
-        held.deadline_ms = deadline_ms
         if deadline_ms > self._now_ms:
             # Its time may have run out while the change was on its way to the disk. It was in
             # flight when the consumer asked, and recovery would find it so.
             if not held.is_in_flight:
                 self._hide(offset, held, self._now_ms)
+            self._held[offset] = replace(
+                held, deadline_ms=deadline_ms, is_in_flight=True, is_dead=False
+            )
             self._deadlines.add(deadline_ms, [offset])
-        elif held.is_in_flight:
+            return
+        held = self._held[offset] = replace(held, deadline_ms=deadline_ms)
+        if held.is_in_flight:
             self._end_flight(offset, held)
 
     def _apply_deleted(self, change: Deleted) -> None:
         self._finish(change.offsets)
 
-    def _finish(self, offsets: Iterable[int]) -> None:
-        for offset in offsets:
-            held = self._held.pop(offset, None)
+    def _finish(self, offsets: Sequence[int]) -> None:
+        ended = list(map(self._held.pop, offsets, repeat(None)))
+        if type(self._waiting) is Ungrouped and all(map(_is_only_in_flight, set(ended))):
+            # As most are, and there is nothing else to be done with them.
+            self.in_flight_count -= len(ended)
+            return
+        for offset, held in zip(offsets, ended, strict=True):
             if held is None:
                 if self._waiting.discard(offset):
                     self.ready_count -= 1
@@ -322,6 +333,10 @@ class Transitions:
                 break
             from_offset = next_offset
         return done
+
+
+def _is_only_in_flight(held: Held | None) -> bool:
+    return held is not None and held.is_in_flight and not held.attempt
 
 
 _APPLY: dict[type, Callable[[Transitions, Any], None]] = {

@@ -42,7 +42,7 @@ class Ungrouped:
     ) -> None:
         self.mature(pieces, now_ms)
 
-    def choose(self, count: int, now_ms: int) -> list[int]:
+    def choose(self, count: int, now_ms: int) -> Sequence[int]:
         if not self.returned:
             return self.fresh.peek(count)
         return take_turns(self.returned, self.fresh.peek(count), self.returned_next, count)
@@ -53,9 +53,9 @@ class Ungrouped:
         self.returned_next = True
         return None
 
-    def deliver_first(self, first: int, next_offset: int) -> bool:
+    def deliver_first(self, run: range) -> bool:
         """As `deliver`, of the first messages of all that are fresh; False when these are not."""
-        if not self.fresh.take_first(first, next_offset):
+        if not self.fresh.take_first(run.start, run.stop):
             return False
         self.returned_next = True
         return True
@@ -107,10 +107,11 @@ class Ungrouped:
 
 
 def take_turns(
-    returned: Iterable[int], fresh: list[int], returned_next: bool, count: int
+    returned: Iterable[int], fresh: Sequence[int], returned_next: bool, count: int
 ) -> list[int]:
     """Up to `count` of both, one by one, and more of the one when the other has no more."""
-    first, second = list(islice(returned, count)), fresh
+    first: Sequence[int] = list(islice(returned, count))
+    second = fresh
     if not returned_next:
         first, second = second, first
     paired = min(len(first), len(second))

@@ -32,7 +32,7 @@ class Waiting(Protocol):
     ) -> None:
         """Messages that were done are fresh again; those in `groups` have one."""
 
-    def choose(self, count: int, now_ms: int) -> list[int]:
+    def choose(self, count: int, now_ms: int) -> Sequence[int]:
         """The messages to give out next."""
 
     def deliver(self, offset: int, now_ms: int) -> bytes | None:

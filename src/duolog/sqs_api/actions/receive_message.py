@@ -1,6 +1,6 @@
 """ReceiveMessage: messages to work on, hidden from others meanwhile; perhaps after a wait."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeGuard
 
 from duolog.broker.queues.queue import Queue
@@ -66,7 +66,7 @@ def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> li
     except Refusal:
         return answers
     tally = context.usage[asked.queue_url].received
-    receives = queue.receive_each(
+    queue.receive_each(
         _Consumers(context, tally, wanted),
         alike,
         count=count,
@@ -74,8 +74,6 @@ def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> li
         visibility_ms=visibility_ms,
         attempt=attempt,
     )
-    for answer, receive in zip(alike, receives, strict=True):
-        answer.on_abandoned = receive.abandon
     return [answer for answer in answers if answer.asked is not asked]
 
 
@@ -112,6 +110,12 @@ class _Consumers:
         for answer, count in zip(answers, counts, strict=True):
             self.received(answer, found[first : first + count])
             first += count
+
+    def gone(self, answers: Sequence[Answer]) -> list[Answer]:
+        return [answer for answer in answers if answer.is_abandoned]
+
+    def waits(self, answer: Answer, abandon: Callable[[], None]) -> None:
+        answer.on_abandoned = abandon
 
     def _are_columns_enough(self, found: Sequence[Received]) -> TypeGuard[ReceivedRun]:
         return self._wanted is NOTHING and isinstance(found, ReceivedRun)

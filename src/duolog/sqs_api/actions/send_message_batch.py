@@ -1,5 +1,6 @@
 """SendMessageBatch: up to ten messages into a queue, each with its own result."""
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 
@@ -81,52 +82,52 @@ def handle(
         sent([])
 
 
-Taken = tuple[Answer, PlainBatch[bytes]]
-"""A request that is served together with others."""
-
-
 def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
     """Messages of which there is nothing to say but their bodies."""
     if context.sender_id or queue.config.fifo:
         return answers
-    taken: list[Taken] = []
-    left: list[Answer] = []
-    room = TOGETHER_BYTES_MAX
+    taken = [answer for answer in answers if isinstance(answer.asked, PlainBatch)]
+    left = [answer for answer in answers if not isinstance(answer.asked, PlainBatch)]
     size_max = queue.config.maximum_message_size
-    for answer in answers:
-        asked = answer.asked
-        if not isinstance(asked, PlainBatch):
-            left.append(answer)
-            continue
-        sizes = list(map(len, asked.values))
-        if not all(sizes) or max(sizes) > size_max or (size := sum(sizes)) > room:
-            left.append(answer)
-            continue
-        room -= size
-        taken.append((answer, asked))
+    size = _size_of(taken, size_max)
+    if size is None or size > TOGETHER_BYTES_MAX:
+        each, taken, size = taken, [], 0
+        for answer in each:
+            own = _size_of((answer,), size_max)
+            if own is None or size + own > TOGETHER_BYTES_MAX:
+                left.append(answer)
+            else:
+                taken.append(answer)
+                size += own
     if taken:
-        tally = context.usage[taken[0][1].queue_url].sent
-        bodies = list(chain.from_iterable([batch.values for _, batch in taken]))
-        queue.send_plain(bodies, partial(_sent, tally, taken, bodies))
+        tally = context.usage[taken[0].asked.queue_url].sent
+        bodies = list(chain.from_iterable([answer.asked.values for answer in taken]))
+        queue.send_plain(bodies, partial(_sent, tally, taken, size))
     return left
+
+
+def _size_of(answers: Sequence[Answer], size_max: int) -> int | None:
+    """How many bytes their bodies have together; None if one of them has too few or too many."""
+    sizes = [len(body) for answer in answers for body in answer.asked.values]
+    return sum(sizes) if all(sizes) and max(sizes, default=0) <= size_max else None
 
 
 def _sent(
     tally: Tally,
-    taken: list[Taken],
-    bodies: list[bytes],
+    answers: list[Answer],
+    size: int,
     results: SentRun | list[Sent | Refusal] | Refusal,
 ) -> None:
     if isinstance(results, SentRun):
-        ids = list(chain.from_iterable([batch.ids for _, batch in taken]))
-        tally.count(len(bodies), sum(map(len, bodies)), len(taken))
-        answers = [answer for answer, _ in taken]
+        counts = [len(answer.asked.ids) for answer in answers]
+        ids = list(chain.from_iterable([answer.asked.ids for answer in answers]))
+        tally.count(len(ids), size, len(answers))
         columns = ids, results.message_ids, results.body_md5s
-        counts = [len(batch.ids) for _, batch in taken]
         answers[0].answers.succeed_with_rows(answers, SENT, Table(columns, counts))
         return
     first = 0
-    for answer, batch in taken:
+    for answer in answers:
+        batch: PlainBatch[bytes] = answer.asked
         if isinstance(results, Refusal):
             tally.fail()
             answer.done(results)

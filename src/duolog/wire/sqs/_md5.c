@@ -221,23 +221,18 @@ static void digest_rest(const struct text *text, size_t number, uint32_t state[S
     }
 }
 
-static PyObject *hex_of(const uint32_t state[STATE_WORDS])
+static void write_hex(Py_UCS1 *to, const uint32_t state[STATE_WORDS])
 {
     static const char digits[] = "0123456789abcdef";
-    PyObject *text = PyUnicode_New(HEX_CHARS, 127);
-    if (text == NULL)
-        return NULL;
-    Py_UCS1 *chars = PyUnicode_1BYTE_DATA(text);
     for (int i = 0; i < HEX_CHARS / 2; i++) {
         uint8_t byte = (uint8_t)(state[i / 4] >> 8 * (i % 4));
-        chars[2 * i] = (Py_UCS1)digits[byte >> 4];
-        chars[2 * i + 1] = (Py_UCS1)digits[byte & 15];
+        to[2 * i] = (Py_UCS1)digits[byte >> 4];
+        to[2 * i + 1] = (Py_UCS1)digits[byte & 15];
     }
-    return text;
 }
 
 /* Of up to LANES texts, from a place in the list on. */
-static int digest_some(PyObject *values, Py_ssize_t first, Py_ssize_t count, PyObject *digests)
+static int digest_some(PyObject *values, Py_ssize_t first, Py_ssize_t count, Py_UCS1 *to)
 {
     struct text texts[LANES];
     const struct text *lanes[LANES];
@@ -260,10 +255,7 @@ static int digest_some(PyObject *values, Py_ssize_t first, Py_ssize_t count, PyO
     digest_side_by_side(lanes, together, states);
     for (Py_ssize_t i = 0; i < count; i++) {
         digest_rest(&texts[i], together, states[i]);
-        PyObject *text = hex_of(states[i]);
-        if (text == NULL)
-            return -1;
-        PyList_SET_ITEM(digests, first + i, text);
+        write_hex(to + i * HEX_CHARS, states[i]);
     }
     return 0;
 }
@@ -276,12 +268,15 @@ static PyObject *md5_of_each(PyObject *module, PyObject *values)
         return NULL;
     }
     Py_ssize_t count = PyList_GET_SIZE(values);
-    PyObject *digests = PyList_New(count);
+    if (count > PY_SSIZE_T_MAX / HEX_CHARS)
+        return PyErr_NoMemory();
+    PyObject *digests = PyUnicode_New(count * HEX_CHARS, 127);
     if (digests == NULL)
         return NULL;
     for (Py_ssize_t first = 0; first < count; first += LANES) {
         Py_ssize_t some = count - first < LANES ? count - first : LANES;
-        if (digest_some(values, first, some, digests) < 0) {
+        Py_UCS1 *to = PyUnicode_1BYTE_DATA(digests) + first * HEX_CHARS;
+        if (digest_some(values, first, some, to) < 0) {
             Py_DECREF(digests);
             return NULL;
         }
@@ -290,7 +285,8 @@ static PyObject *md5_of_each(PyObject *module, PyObject *values)
 }
 
 static PyMethodDef methods[] = {
-    {"md5_of_each", md5_of_each, METH_O, "The MD5 digest of each of a list of bytes, as text."},
+    {"md5_of_each", md5_of_each, METH_O,
+     "The MD5 digests of a list of bytes, one behind the other."},
     {NULL, NULL, 0, NULL},
 };
 

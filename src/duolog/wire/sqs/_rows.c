@@ -1,8 +1,8 @@
 /* JSON about many messages at once: answers written from columns, batches read into them.
 
    Both know only what is usual. What is read is either plain, or left to the decoder that knows
-   all of JSON; what is written is the same as its encoder writes. rows.py and plain_batches.py use this
-   where it could be built; tests compare. */
+   all of JSON; what is written is the same as its encoder writes. rows.py and plain_batches.py use
+   this where it could be built; tests compare. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -95,16 +95,32 @@ static int text_of(PyObject *value, struct text *text)
     return -1;
 }
 
+/* Values that each are an object, or that lie in one text, all of one size and never escaped. */
+struct column {
+    PyObject *values;
+    /* A fast sequence that is owned here; NULL if there is a text. */
+    struct text text;
+    Py_ssize_t size;
+    /* Of a value in the text. */
+};
+
 struct rows {
     struct text before;
     struct text behind;
     struct text labels[COLUMNS_MAX + 1];
     /* What precedes the value of each column, and what follows the last. */
-    PyObject *columns[COLUMNS_MAX];
-    /* Each a fast sequence that is owned here. */
+    struct column columns[COLUMNS_MAX];
     Py_ssize_t width;
     Py_ssize_t length;
 };
+
+static int cell_of(const struct column *column, Py_ssize_t row, struct text *text)
+{
+    if (column->values != NULL)
+        return text_of(PySequence_Fast_GET_ITEM(column->values, row), text);
+    *text = (struct text){column->text.at + row * column->size, column->size};
+    return 0;
+}
 
 /* At most so much is to be written of the rows from one place to another; -1 if that fails. */
 static Py_ssize_t size_of(const struct rows *rows, Py_ssize_t first, Py_ssize_t last,
@@ -117,10 +133,10 @@ static Py_ssize_t size_of(const struct rows *rows, Py_ssize_t first, Py_ssize_t 
         size += rows->labels[rows->width].size;
         for (Py_ssize_t column = 0; column < rows->width; column++) {
             struct text text;
-            if (text_of(PySequence_Fast_GET_ITEM(rows->columns[column], row), &text) < 0)
+            if (cell_of(&rows->columns[column], row, &text) < 0)
                 return -1;
             size += rows->labels[column].size + text.size;
-            if (has_escaped(text)) {
+            if (rows->columns[column].values != NULL && has_escaped(text)) {
                 size += text.size * (ESCAPE_CHARS_MAX - 1);
                 *are_escaped = 1;
             }
@@ -143,7 +159,7 @@ static PyObject *written(const struct rows *rows, Py_ssize_t first, Py_ssize_t l
         for (Py_ssize_t column = 0; column < rows->width; column++) {
             struct text text;
             to = write_text(to, rows->labels[column]);
-            if (text_of(PySequence_Fast_GET_ITEM(rows->columns[column], row), &text) < 0) {
+            if (cell_of(&rows->columns[column], row, &text) < 0) {
                 Py_DECREF(answer);
                 return NULL;
             }
@@ -157,25 +173,45 @@ static PyObject *written(const struct rows *rows, Py_ssize_t first, Py_ssize_t l
     return answer;
 }
 
-static int take_columns(struct rows *rows, PyObject *labels, PyObject *columns)
+/* How many values it has; -1 if it is no column. */
+static Py_ssize_t take_column(struct column *column, PyObject *values, Py_ssize_t size)
+{
+    *column = (struct column){.size = size};
+    if (size == 0) {
+        column->values = PySequence_Fast(values, "a column");
+        return column->values == NULL ? -1 : PySequence_Fast_GET_SIZE(column->values);
+    }
+    if (text_of(values, &column->text) < 0)
+        return -1;
+    if (size < 0 || column->text.size % size) {
+        PyErr_SetString(PyExc_ValueError, "values of one size fill a text");
+        return -1;
+    }
+    return column->text.size / size;
+}
+
+static int take_columns(struct rows *rows, PyObject *labels, PyObject *columns, PyObject *sizes)
 {
     Py_ssize_t width = PyTuple_GET_SIZE(columns);
-    if (width < 1 || width > COLUMNS_MAX || PyTuple_GET_SIZE(labels) != width + 1) {
+    if (width < 1 || width > COLUMNS_MAX || PyTuple_GET_SIZE(labels) != width + 1 ||
+        PyTuple_GET_SIZE(sizes) != width) {
         PyErr_SetString(PyExc_ValueError, "columns need a label each, and one behind them");
         return -1;
     }
     for (Py_ssize_t i = 0; i <= width; i++)
         if (text_of(PyTuple_GET_ITEM(labels, i), &rows->labels[i]) < 0)
             return -1;
-    for (; rows->width < width; rows->width++) {
-        PyObject *column = PySequence_Fast(PyTuple_GET_ITEM(columns, rows->width), "a column");
-        if (column == NULL)
+    for (Py_ssize_t i = 0; i < width; i++) {
+        Py_ssize_t size = PyLong_AsSsize_t(PyTuple_GET_ITEM(sizes, i));
+        if (size == -1 && PyErr_Occurred())
             return -1;
-        rows->columns[rows->width] = column;
-        if (rows->width == 0)
-            rows->length = PySequence_Fast_GET_SIZE(column);
-        if (PySequence_Fast_GET_SIZE(column) != rows->length) {
-            rows->width++;
+        Py_ssize_t length = take_column(&rows->columns[i], PyTuple_GET_ITEM(columns, i), size);
+        rows->width++;
+        if (length < 0)
+            return -1;
+        if (i == 0)
+            rows->length = length;
+        if (length != rows->length) {
             PyErr_SetString(PyExc_ValueError, "columns are of one length");
             return -1;
         }
@@ -209,15 +245,15 @@ static PyObject *json_rows(PyObject *module, PyObject *arguments)
 {
     (void)module;
     struct rows rows = {.width = 0};
-    PyObject *labels, *columns, *counts, *answers = NULL;
-    if (!PyArg_ParseTuple(arguments, "y#y#O!O!O", &rows.before.at, &rows.before.size,
+    PyObject *labels, *columns, *sizes, *counts, *answers = NULL;
+    if (!PyArg_ParseTuple(arguments, "y#y#O!O!O!O", &rows.before.at, &rows.before.size,
                           &rows.behind.at, &rows.behind.size, &PyTuple_Type, &labels,
-                          &PyTuple_Type, &columns, &counts))
+                          &PyTuple_Type, &columns, &PyTuple_Type, &sizes, &counts))
         return NULL;
-    if (take_columns(&rows, labels, columns) == 0)
+    if (take_columns(&rows, labels, columns, sizes) == 0)
         answers = write_each(&rows, counts);
     while (rows.width > 0)
-        Py_DECREF(rows.columns[--rows.width]);
+        Py_XDECREF(rows.columns[--rows.width].values);
     return answers;
 }
 
@@ -421,6 +457,9 @@ static PyObject *bytes_of(struct text text)
 
 static PyObject *ascii_of(struct text text)
 {
+    if (text.size == 1)
+        /* There is one of each already. */
+        return PyUnicode_FromStringAndSize(text.at, 1);
     PyObject *made = PyUnicode_New(text.size, 127);
     if (made != NULL)
         memcpy(PyUnicode_1BYTE_DATA(made), text.at, (size_t)text.size);

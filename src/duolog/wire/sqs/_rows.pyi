@@ -7,6 +7,7 @@ def json_rows(
     behind: bytes,
     labels: tuple[bytes, ...],
     columns: tuple[Sequence[str] | Sequence[bytes], ...],
+    sizes: tuple[int, ...],
     counts: Sequence[int],
     /,
 ) -> list[bytes]: ...

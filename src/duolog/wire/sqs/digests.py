@@ -3,13 +3,16 @@
 They are no protection against anyone, only against accidents.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import md5
 from struct import Struct
+
+from duolog.wire.sqs.texts import Texts
 
 SIDE_BY_SIDE_MIN = 3
 """So many are digested sooner together than one after the other."""
 
+_DIGEST_CHARS = 32
 _LENGTH = Struct(">I").pack
 _new_md5 = md5(usedforsecurity=False).copy
 """Faster than to begin anew: what has to be looked up for that was."""
@@ -28,14 +31,14 @@ try:
     from duolog.wire.sqs._md5 import md5_of_each
 except ImportError:
     # There was no compiler where Duolog was installed.
-    def md5_of_each(values: list[bytes], /) -> list[str]:
-        return list(map(md5_of_body, values))
+    def md5_of_each(values: list[bytes], /) -> str:
+        return "".join(map(md5_of_body, values))
 
 
-def md5_of_bodies(bodies: list[bytes]) -> list[str]:
+def md5_of_bodies(bodies: list[bytes]) -> Sequence[str]:
     """Of each of them."""
     if len(bodies) >= SIDE_BY_SIDE_MIN:
-        return md5_of_each(bodies)
+        return Texts(md5_of_each(bodies), _DIGEST_CHARS)
     return list(map(md5_of_body, bodies))
 
 

@@ -19,6 +19,7 @@ from duolog.wire.sqs.messages import (
     SendMessageBatchResultEntry,
     Shape,
 )
+from duolog.wire.sqs.texts import Texts
 
 Column = Sequence[str] | Sequence[bytes]
 """Text that is ASCII, or bytes of UTF-8."""
@@ -38,11 +39,15 @@ def _rows_in_python(
     behind: bytes,
     labels: tuple[bytes, ...],
     columns: tuple[Column, ...],
+    sizes: tuple[int, ...],
     counts: Sequence[int],
     /,
 ) -> list[bytes]:
     """As _rows.c does it. The quotes around a value are its labels' already."""
-    values = [[_encode(_text(each))[1:-1] for each in column] for column in columns]
+    values = [
+        [_encode(_text(each))[1:-1] for each in (Texts(str(column), size) if size else column)]
+        for column, size in zip(columns, sizes, strict=True)
+    ]
     rows = [
         b"".join([*(part for pair in zip(labels, row, strict=False) for part in pair), labels[-1]])
         for row in zip(*values, strict=True)
@@ -74,11 +79,17 @@ class Rows:
 
     def json(self, table: Table) -> list[bytes]:
         """The results, of which each has the next so many rows."""
-        return json_rows(self._before, b"]}", self._labels, table.columns, table.counts)
+        columns, sizes = zip(*map(_with_size, table.columns), strict=True)
+        return json_rows(self._before, b"]}", self._labels, columns, sizes, table.counts)
 
     def shapes(self, table: Table) -> Iterator[Shape]:
         entries = list(map(self._entry, *(map(_text, column) for column in table.columns)))
         return (self._result(entries[part]) for part in _parts(table.counts))
+
+
+def _with_size(column: Column) -> tuple[Column, int]:
+    """The size is that of its values, if it is one text."""
+    return (column.text, column.size) if isinstance(column, Texts) else (column, 0)
 
 
 def _parts(counts: Sequence[int]) -> Iterator[slice]:

@@ -1,17 +1,19 @@
 """Requests that come in the same turn of the event loop: served together, each as if alone."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from tests.fakes.queue_house import QueueHouse, bodies
 
-from duolog.broker.queues.receiving import Receive
+from duolog.broker.queues.receiving import Receive, Received
 from duolog.core.queues.message import Outgoing
+from duolog.model.errors import Refusal, StorageFailed
 from duolog.model.queue_errors import QueueDoesNotExist, ReceiptHandleIsInvalid
 from duolog.records.changes import Change, Deleted, Delivered, decode_changes
+from duolog.records.header import LOG_APPEND_TIME_BIT, read_header
 
 T = TypeVar("T")
 
@@ -21,6 +23,39 @@ def house(tmp_path: Path) -> Iterator[QueueHouse]:
     made = QueueHouse(str(tmp_path / "meta.sqlite"))
     yield made
     made.close()
+
+
+class Consumers:
+    """Ask for the same in one turn."""
+
+    def __init__(self, names: str) -> None:
+        self.found: dict[str, list[str] | Refusal] = {}
+        self.leaving: set[str] = set()
+        self.waiting: dict[str, Callable[[], None]] = {}
+        self.names = names
+
+    def texts(self) -> list[str]:
+        """All that they got."""
+        found = [each for each in self.found.values() if not isinstance(each, Refusal)]
+        return sorted(text for texts in found for text in texts)
+
+    def received(self, token: str, result: Sequence[Received] | Refusal) -> None:
+        assert token not in self.found
+        self.found[token] = result if isinstance(result, Refusal) else bodies(result)
+
+    def received_together(
+        self, tokens: Sequence[str], found: Sequence[Received], counts: Sequence[int]
+    ) -> None:
+        first = 0
+        for token, count in zip(tokens, counts, strict=True):
+            self.received(token, found[first : first + count])
+            first += count
+
+    def gone(self, tokens: Sequence[str]) -> set[str]:
+        return self.leaving.intersection(tokens)
+
+    def waits(self, token: str, abandon: Callable[[], None]) -> None:
+        self.waiting[token] = abandon
 
 
 class AtOnce:
@@ -46,6 +81,10 @@ class AtOnce:
         return self._ask(
             lambda done: self.queue.receive(count=count, wait_ms=wait_ms, done=done, **asked)
         )
+
+    def receive_each(self, consumers: Consumers, count: int = 1, *, wait_ms: int = 0) -> None:
+        asked = {"visibility_ms": None, "attempt": None, "count": count, "wait_ms": wait_ms}
+        self._ask(lambda done: self.queue.receive_each(consumers, consumers.names, **asked))
 
     def send(self, *messages: Outgoing) -> None:
         self._ask(lambda done: self.queue.send(messages, done))
@@ -78,15 +117,63 @@ def filled(house: QueueHouse, *texts: str, **attributes: str) -> AtOnce:
     return AtOnce(house)
 
 
-def test_receives_of_a_turn_get_different_messages_with_one_change(house: QueueHouse) -> None:
+def test_receives_of_a_turn_get_different_messages(house: QueueHouse) -> None:
     now = filled(house, "a", "b", "c", "d")
     for count in (1, 2, 10):
         now.receive(count)
     assert sorted(map(len, now.found())) == [1, 1, 2]
     assert sorted(text for texts in now.found() for text in texts) == ["a", "b", "c", "d"]
+
+
+def test_receives_that_are_alike_are_served_with_one_change(house: QueueHouse) -> None:
+    now = filled(house, *"abcde")
+    consumers = Consumers("xyzw")
+    now.receive_each(consumers, 2, wait_ms=5_000)
+    now.settle()
+    assert sorted(consumers.found) == ["x", "y", "z"]
+    assert [len(texts) for texts in consumers.found.values()] == [2, 2, 1]
+    assert consumers.texts() == [*"abcde"]
     (change,) = now.last_changes()
     assert isinstance(change, Delivered)
-    assert len(change.offsets) == 4
+    assert len(change.offsets) == 5
+    assert list(consumers.waiting) == ["w"]
+    house.send("work", Outgoing("f"))
+    now.settle()
+    assert consumers.found["w"] == ["f"]
+
+
+def test_who_has_gone_of_those_that_were_served_together_got_nothing(house: QueueHouse) -> None:
+    now = filled(house, *"abc")
+    consumers = Consumers("xyz")
+    now.receive_each(consumers)
+    consumers.leaving = {"y"}
+    now.settle()
+    assert sorted(consumers.found) == ["x", "z"]
+    assert sorted([*consumers.texts(), *bodies(house.receive("work", 10))]) == [*"abc"]
+
+
+def test_who_has_to_wait_can_leave(house: QueueHouse) -> None:
+    now = filled(house)
+    consumers = Consumers("xy")
+    now.receive_each(consumers, wait_ms=5_000)
+    now.settle()
+    assert now.queue.parked == 2
+    consumers.waiting["x"]()
+    house.send("work", Outgoing("a"))
+    now.settle()
+    assert consumers.found == {"y": ["a"]}
+
+
+def test_those_served_together_hear_of_a_failure(house: QueueHouse) -> None:
+    now = filled(house, *"ab")
+    house.disk.fail("write", times=2)
+    consumers = Consumers("xy")
+    now.receive_each(consumers)
+    now.settle()
+    assert {name: type(found) for name, found in consumers.found.items()} == {
+        "x": StorageFailed,
+        "y": StorageFailed,
+    }
 
 
 def test_a_receive_that_comes_too_late_gets_nothing_or_waits(house: QueueHouse) -> None:
@@ -159,7 +246,7 @@ def test_requests_at_a_queue_that_is_deleted_in_their_turn_are_refused(house: Qu
     assert [type(answer) for answer in now.settle()] == [QueueDoesNotExist] * 2
 
 
-def test_messages_that_are_only_bodies_go_into_the_same_batch_as_others(
+def test_messages_that_are_only_bodies_go_into_a_batch_of_their_own(
     house: QueueHouse,
 ) -> None:
     house.create("work")
@@ -169,14 +256,30 @@ def test_messages_that_are_only_bodies_go_into_the_same_batch_as_others(
     now.send_plain(b"d")
     answers = now.settle()
     data = now.queue.partitions[0].data
-    assert len(list(data.log.batches(0, 1 << 20))) == 1
+    counts = [read_header(batch).record_count for batch in data.log.batches(0, 1 << 20)]
+    assert counts == [3, 1]
     received = house.receive("work", 10)
     assert sorted(bodies(received)) == ["a", "b", "c", "d"]
     ids = {each.message.body: each.message_id for each in received}
     assert [[ids[text] for text in texts] for texts in ("a", "bc", "d")] == [
         [sent.message_id for sent in answers[0]],
-        *(sent.message_ids for sent in answers[1:]),
+        *(list(sent.message_ids) for sent in answers[1:]),
     ]
+
+
+def test_messages_have_the_time_of_their_append(house: QueueHouse) -> None:
+    house.create("work")
+    now = AtOnce(house)
+    now.send_plain(b"a")
+    now.send(Outgoing("b", group_id="g"))
+    now.settle()
+    data = now.queue.partitions[0].data
+    batches = list(data.log.batches(0, 1 << 20))
+    assert len(batches) == 2
+    for batch in batches:
+        header = read_header(batch)
+        assert header.attributes & LOG_APPEND_TIME_BIT
+        assert header.max_timestamp == house.clock.now_ms()
 
 
 def test_a_message_that_is_only_a_body_is_delayed_as_its_queue_says(house: QueueHouse) -> None:

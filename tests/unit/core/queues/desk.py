@@ -31,8 +31,8 @@ class Desk:
         offsets = self.delivery.choose(count, self.now_ms)
         if offsets:
             deadline_ms = self.now_ms + hidden_ms
-            self.delivery.apply(Delivered(tuple(offsets), self.now_ms, deadline_ms))
-        return offsets
+            self.delivery.apply(Delivered(offsets, self.now_ms, deadline_ms))
+        return list(offsets)
 
     def receive_all(self) -> list[int]:
         """One by one."""

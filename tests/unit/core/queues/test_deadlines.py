@@ -1,3 +1,5 @@
+from msgspec.structs import replace
+
 from duolog.core.queues.deadlines import NEVER_MS, STALE_ENTRIES_MIN, Deadlines
 from duolog.core.queues.held import Held
 
@@ -23,9 +25,8 @@ def test_what_was_settled_or_put_off_does_not_come_due() -> None:
     for offset in range(3):
         hold(held, deadlines, offset, 100)
     del held[0]
-    held[1].deadline_ms = 500
-    deadlines.add(500, [1])
-    held[2].is_in_flight = False
+    hold(held, deadlines, 1, 500)
+    held[2] = replace(held[2], is_in_flight=False)
     assert deadlines.next_ms() == 500
     assert list(deadlines.pop_due(100)) == []
 

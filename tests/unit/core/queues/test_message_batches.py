@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from duolog.core.queues.message_batches import build_messages, cut_into_batches
 from duolog.core.queues.plain_batch import RECORDS_MAX
 from duolog.records.builder import build_batch, encoded_size
+from duolog.records.patch import stamp_append_time
 from duolog.records.record import Record
 
 NOW_MS = 1_700_000_000_000
@@ -24,15 +25,20 @@ def as_records(records: list[Record | bytes]) -> list[Record]:
     return [Record(None, each, (), NOW_MS) if isinstance(each, bytes) else each for each in records]
 
 
-@given(RECORDS.filter(bool))
+@given(RECORDS.filter(bool), st.booleans())
 @settings(deadline=None, max_examples=50)
-def test_plain_and_other_messages_are_built_as_their_records(records: list[Record | bytes]) -> None:
-    assert build_messages(records, NOW_MS) == build_batch(as_records(records))
+def test_plain_and_other_messages_are_built_as_their_records(
+    records: list[Record | bytes], is_stamped: bool
+) -> None:
+    usual = build_batch(as_records(records))
+    if is_stamped:
+        stamp_append_time(usual, NOW_MS)
+    assert build_messages(records, NOW_MS, is_stamped=is_stamped) == usual
 
 
 def test_more_plain_messages_than_one_plain_batch_has_are_built_too() -> None:
     many: list[Record | bytes] = [b"v"] * (RECORDS_MAX + 1)
-    assert build_messages(many, NOW_MS) == build_batch(as_records(many))
+    assert build_messages(many, NOW_MS, is_stamped=False) == build_batch(as_records(many))
 
 
 @given(RECORDS, st.integers(1, 2_000))

@@ -145,13 +145,14 @@ class QueueMachine(RuleBasedStateMachine):
 
     def take(self, count: int, hidden_ms: int, attempt: bytes) -> list[int]:
         model = self.model
-        chosen = self.delivery.choose(count, model.now_ms)
+        offsets = self.delivery.choose(count, model.now_ms)
+        chosen = list(offsets)
         self.noticed = True
-        assert chosen == self.delivery.choose(count, model.now_ms)
+        assert offsets == self.delivery.choose(count, model.now_ms)
         self.check_choice(chosen, count)
         if not chosen:
             return []
-        self.apply(Delivered(tuple(chosen), model.now_ms, model.now_ms + hidden_ms, attempt))
+        self.apply(Delivered(offsets, model.now_ms, model.now_ms + hidden_ms, attempt))
         for at in chosen:
             message = model.messages[at]
             if message.receive_count == 0:

@@ -63,7 +63,7 @@ def test_ranges_are_a_set_of_offsets(
         assert ranges.count == len(model)
         assert offsets_of(ranges.pieces()) == sorted(model)
         assert offsets_of(ranges.pieces(first)) == [at for at in sorted(model) if at >= first]
-        assert ranges.peek(5) == sorted(model)[:5]
+        assert list(ranges.peek(5)) == sorted(model)[:5]
         assert ranges.first == min(model, default=None)
         assert [at for at in range(100) if at in ranges] == [at for at in sorted(model) if at < 100]
     again = OffsetRanges.from_array(ranges.to_array())

@@ -1,3 +1,6 @@
+import shutil
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,9 +12,67 @@ from duolog.records.header import read_header
 from duolog.records.iterator import iter_records
 from duolog.records.record import Record
 from duolog.records.validation import check_batch, check_records
-from pyspark_duolog.codec.encode import Producer, encode
+from pyspark_duolog.codec import encode as encoding
+from pyspark_duolog.codec.encode import Producer, Rows, encode
 
 MIB = 1 << 20
+
+compiled = pytest.mark.skipif(encoding._records is None, reason="nothing was compiled")
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no compiler")
+def test_what_can_be_compiled_is() -> None:
+    assert encoding._records is not None
+
+
+def batches_of(rows: Rows, batch_bytes_max: int, *, is_compiled: bool) -> list[tuple[bytes, int]]:
+    with pytest.MonkeyPatch.context() as patch:
+        if not is_compiled:
+            patch.setattr(encoding, "_records", None)
+        return [
+            (bytes(each.batch), each.record_count)
+            for each in encode(rows, batch_bytes_max=batch_bytes_max)
+        ]
+
+
+@compiled
+@given(some=records(), first=st.integers(0, 3), batch_bytes_max=st.integers(1, 600))
+def test_numpy_makes_the_same_batches_in_more_steps(
+    some: list[Record], first: int, batch_bytes_max: int
+) -> None:
+    key, value, timestamp_ms, headers = rows_of(some)
+    assert headers is not None
+    rows = Rows(key[first:], value[first:], timestamp_ms[first:], headers[first:])
+    assert batches_of(rows, batch_bytes_max, is_compiled=True) == batches_of(
+        rows, batch_bytes_max, is_compiled=False
+    )
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("room", "first", "stop", "offset", "edges", "bits"),
+    [
+        (16, 0, 3, 0, [0, 2, 4, 6], None),
+        (99, 0, 4, 0, [0, 2, 4, 6], None),
+        (99, 2, 1, 0, [0, 2, 4, 6], None),
+        (99, -1, 3, 0, [0, 2, 4, 6], None),
+        (99, 0, 3, -1, [0, 2, 4, 6], None),
+        (99, 0, 3, 1 << 62, [0, 2, 4, 6], None),
+        (99, 0, 3, 0, [0, 2, 4, 7], None),
+        (99, 0, 3, 0, [-2, 2, 4, 6], None),
+        (99, 0, 3, 0, [0, 4, 2, 6], None),
+        (99, 0, 3, 6, [0] * 12, b"\xff"),
+    ],
+)
+def test_nothing_is_written_of_columns_that_do_not_hold_together(
+    room: int, first: int, stop: int, offset: int, edges: list[int], bits: bytes | None
+) -> None:
+    whole = (0, None, np.array([0, 2, 4, 6], np.int32), b"aabbcc")
+    broken = (offset, bits, np.array(edges, np.int32), b"aabbcc")
+    arguments = (bytearray(room), 0, first, stop, np.zeros(4, np.int64))
+    for columns in ((broken, whole, whole), (whole, broken, whole), (whole, whole, broken)):
+        with pytest.raises(ValueError, match="do not fit"):
+            encoding._records.write(*arguments, *columns)
 
 
 @given(some=records(), compression=st.integers(0, 4))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from duolog.wire.sqs import json_protocol, rows
 from duolog.wire.sqs.messages import Message, ReceiveMessageResult
 from duolog.wire.sqs.rows import DELETED, RECEIVED, SENT, Rows, Table
+from duolog.wire.sqs.texts import Texts
 
 IDS = st.text(st.characters(codec="ascii"), max_size=20)
 BODIES = st.text(max_size=100).map(str.encode)
@@ -43,6 +44,22 @@ def test_what_is_received_is_written_as_the_encoder_writes_it(
         assert RECEIVED.json(table) == usual
 
 
+@given(st.lists(st.tuples(st.text("ab", min_size=3, max_size=3), BODIES), max_size=12), st.data())
+def test_texts_of_one_length_are_written_as_others(
+    many: list[tuple[str, bytes]], data: st.DataObject
+) -> None:
+    ids, bodies = [each for each, _ in many], [body for _, body in many]
+    counts = cut(len(many), data)
+    usual = RECEIVED.json(Table((ids, ids, ids, bodies), counts))
+    texts = Texts("".join(ids), 3)
+    table = Table((texts, ids, texts, bodies), counts)
+    assert RECEIVED.json(table) == usual
+    assert [json_protocol.encode(each) for each in RECEIVED.shapes(table)] == usual
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "json_rows", rows._rows_in_python)
+        assert RECEIVED.json(table) == usual
+
+
 @pytest.mark.parametrize(("kind", "width"), [(SENT, 3), (DELETED, 1)])
 def test_what_became_of_batches_is_written_as_the_encoder_writes_it(kind: Rows, width: int) -> None:
     table = Table(tuple([f"{name}{place}" for place in range(5)] for name in "abc"[:width]), (2, 3))
@@ -58,6 +75,10 @@ def test_what_became_of_batches_is_written_as_the_encoder_writes_it(kind: Rows, 
         (["a"], ["b"], [3]),
         (["a"], ["b"], ["\u2713"]),
         (["a"], ["b"], None),
+        (["a"], ["b"], Texts("abc", 2)),
+        (["a"], ["b"], Texts("ab", 1)),
+        (["a"], ["b"], Texts("ab", -2)),
+        (["a"], ["b"], Texts("\u2713", 1)),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(columns: tuple[list[str], ...]) -> None:

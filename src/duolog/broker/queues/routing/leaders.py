@@ -35,6 +35,8 @@ class Layout(NamedTuple):
 
 
 class Leaders:
+    __slots__ = ("_catalog", "_is_own", "_topic", "here")
+
     def __init__(self, broker: Broker, queue: Queue) -> None:
         self._catalog = broker.catalog
         self._topic = queue.topic_name

@@ -30,6 +30,8 @@ SettleDone = Callable[[list[Refusal | None] | Refusal], None]
 
 
 class RoutedQueue:
+    __slots__ = ("_leaders", "_link", "_local", "_receiving", "_sending", "_tasks")
+
     def __init__(self, local: Queue, leaders: Leaders, link: Callable[[int], QueueLink]) -> None:
         self._local = local
         self._leaders = leaders

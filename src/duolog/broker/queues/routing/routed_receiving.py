@@ -46,6 +46,8 @@ class RoutedReceive:
 
 
 class RoutedReceiving:
+    __slots__ = ("_leaders", "_link", "_parked", "_turn", "_watches")
+
     def __init__(self, leaders: Leaders, link: Callable[[int], QueueLink]) -> None:
         self._leaders = leaders
         self._link = link

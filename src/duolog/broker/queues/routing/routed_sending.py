@@ -32,6 +32,8 @@ already. Falsy where it does not."""
 
 
 class RoutedSending:
+    __slots__ = ("_leaders", "_link", "_local", "_turn")
+
     def __init__(self, local: Queue, leaders: Leaders, link: Callable[[int], QueueLink]) -> None:
         self._local = local
         self._leaders = leaders
