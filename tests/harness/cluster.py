@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.harness.etcd import Etcd
 from tests.harness.machine import THIS_MACHINE, Machine
 from tests.harness.node import NO_SETTINGS, Node
+from tests.harness.ports import free_port
 
 NAME = "tested"
 SETTLE_SECONDS_MAX = 30.0
@@ -59,7 +60,7 @@ class Cluster:
             data=self._disks[number] / "data" if number in self._disks else None,
             machine=self._machines.get(number, THIS_MACHINE),
         )
-        node.peer = f"{node.machine.host}:0"
+        node.peer = f"{node.machine.host}:{free_port()}"
         return node
 
     def add_node(self, number: int, settings: Mapping[str, object] = NO_SETTINGS) -> Node:

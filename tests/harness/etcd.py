@@ -5,7 +5,6 @@ import base64
 import json
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.harness.machine import THIS_MACHINE, Machine
+from tests.harness.ports import free_port
 
 from duolog.adapters.etcd.address import Endpoint
 
@@ -54,7 +54,7 @@ class Etcd:
         self._options = list(options)
         self._tls = tls
         self._scheme = "https" if tls else "http"
-        ports = _free_ports(2 * members)
+        ports = [free_port() for _ in range(2 * members)]
         self._machines = machines or [THIS_MACHINE] * members
         self.endpoints = [
             Endpoint(machine.host, port)
@@ -215,12 +215,3 @@ class Etcd:
 
 def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Held all at once, so that they differ."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]

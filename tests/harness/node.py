@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.harness.machine import THIS_MACHINE, Machine
+from tests.harness.ports import free_port
 
 READY_SECONDS_MAX = 20.0
 STOP_SECONDS_MAX = 10.0
@@ -40,10 +41,10 @@ class Node:
         self.directory = directory
         self.data = data or directory / "data"
         self.machine = machine
-        self.kafka = f"{machine.host}:0"
-        self.sqs = f"{machine.host}:0"
+        self.kafka = f"{machine.host}:{free_port()}"
+        self.sqs = f"{machine.host}:{free_port()}"
         # Only programs on its machine are told everything there.
-        self.admin = "127.0.0.1:0"
+        self.admin = f"127.0.0.1:{free_port()}"
         self.peer: str | None = None
         """Where other nodes connect; None for a node alone."""
         self.settings = dict(settings)

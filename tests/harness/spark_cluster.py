@@ -2,13 +2,13 @@
 
 import json
 import os
-import socket
 import subprocess
 import time
 import urllib.request
 from pathlib import Path
 
 import pyspark
+from tests.harness.ports import free_port
 
 WORKERS = 2
 READY_SECONDS_MAX = 60.0
@@ -28,7 +28,7 @@ class SparkCluster:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._port, self._page_port = _free_port(), _free_port()
+        self._port, self._page_port = free_port(), free_port()
         self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -94,9 +94,3 @@ def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

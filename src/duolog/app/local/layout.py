@@ -1,13 +1,15 @@
 """Where the parts of a local cluster are: their directories, and the ports that they keep."""
 
+import random
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
 
 from duolog.app.data_directory import StartRefused
+from duolog.app.local.ports import kept_ports
 
 HOST = "127.0.0.1"
 CLUSTER_NAME = "local"
@@ -20,6 +22,7 @@ _FIRST_PORTS = (9092, 9324, 9325, 9326)
 _FIRST_ETCD_PORTS = (12379, 12380)
 """Not the usual ones: an etcd of this machine's own may have those."""
 _PORTS_APART = 10
+_TRIES_PER_PORT = 4
 
 
 class LocalNode(msgspec.Struct, frozen=True):
@@ -103,10 +106,18 @@ def _usual_addresses() -> Iterator[list[str]]:
 def _free_addresses() -> Iterator[list[str]]:
     """Addresses that nobody uses now. All are held until all are known, so that they differ."""
     each = len(_FIRST_PORTS)
+    wanted = each * (NODES_MAX + ETCD_MEMBERS_MAX)
+    ports = kept_ports()
+    found: list[str] = []
     with ExitStack() as held:
-        found = []
-        for _ in range(each * (NODES_MAX + ETCD_MEMBERS_MAX)):
+        for port in random.sample(ports, min(len(ports), wanted * _TRIES_PER_PORT)):
             probe = held.enter_context(socket.socket())
-            probe.bind((HOST, 0))
-            found.append(f"{HOST}:{probe.getsockname()[1]}")
-    return iter([found[first : first + each] for first in range(0, len(found), each)])
+            with suppress(OSError):
+                probe.bind((HOST, port))
+                found.append(f"{HOST}:{port}")
+            if len(found) == wanted:
+                return iter([found[first : first + each] for first in range(0, wanted, each)])
+    raise StartRefused(
+        f"Most ports from {ports.start} to {ports.stop - 1} are taken, and {wanted} are needed."
+        " End programs that listen there, or leave out --free-ports."
+    )

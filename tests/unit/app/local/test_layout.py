@@ -27,6 +27,14 @@ def test_no_address_is_used_twice(tmp_path: Path, free_ports: bool) -> None:
     assert len(set(addresses)) == len(addresses) == 9 * 4 + 5 * 2
 
 
+def test_free_ports_are_none_that_a_connection_could_be_given(tmp_path: Path) -> None:
+    lent = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    layout = open_layout(tmp_path, 9, 5, free_ports=True)
+    for node in layout.nodes:
+        for address in (node.kafka, node.sqs, node.admin, node.peer):
+            assert not int(lent[0]) <= int(address.rpartition(":")[2]) <= int(lent[1])
+
+
 def test_a_cluster_that_is_started_again_has_the_same_addresses(tmp_path: Path) -> None:
     first = open_layout(tmp_path, 3, 1, free_ports=True)
     assert open_layout(tmp_path, 3, 1, free_ports=False) == first
