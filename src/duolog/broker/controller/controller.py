@@ -54,6 +54,7 @@ class Controller:
         self._cluster = cluster
         self._topic_defaults = topic_defaults
         self._balance_interval_ms = balance_interval_ms
+        self._look_s = min(_IDLE_LOOK_S, balance_interval_ms / 1000)
         self._told = asyncio.Event()
         self._roll_call = RollCall()
         self._chores: asyncio.Task[None] | None = None
@@ -193,7 +194,7 @@ class Controller:
             if follower.changed.is_set() or upkeep.is_due(self._clock.now_ms()):
                 return
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_IDLE_LOOK_S):
+                async with asyncio.timeout(self._look_s):
                     await follower.changed.wait()
 
     async def _pause(self, seconds: float) -> None:
