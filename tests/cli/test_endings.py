@@ -4,10 +4,10 @@ import os
 import pty
 import signal
 import subprocess
-import time
 
 import pytest
-from tests.cli.conftest import SECONDS_MAX, Command
+from tests.cli.conftest import SECONDS_MAX, Command, Eventually
+from tests.harness.node import Node
 
 
 @pytest.fixture
@@ -45,10 +45,12 @@ def test_an_interrupted_array_is_still_json(duolog: Command, topic: str) -> None
     assert err == b""
 
 
-def test_a_wait_for_messages_can_be_interrupted(duolog: Command, name: str) -> None:
+def test_a_wait_for_messages_can_be_interrupted(
+    duolog: Command, node: Node, name: str, eventually: Eventually
+) -> None:
     duolog.json("queue", "create", name)
     waiting = duolog.start("queue", "receive", name, "--wait", "60", stderr=subprocess.PIPE)
-    time.sleep(1.5)
+    eventually(lambda: node.metric("duolog_queue_waiting_receives") == 1)
     waiting.send_signal(signal.SIGINT)
     _, err = waiting.communicate(timeout=SECONDS_MAX)
     assert (waiting.returncode, err) == (130, b"")

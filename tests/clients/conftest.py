@@ -16,6 +16,8 @@ from tests.harness.cluster import Cluster
 from tests.harness.node import Node
 
 SETTINGS = {"group.initial.rebalance.delay.ms": 50}
+CLUSTER_SETTINGS = {**SETTINGS, "broker.session.timeout.ms": 60_000}
+"""Nothing happens to its nodes, and a pause of the machine is to cost none its place."""
 THROUGH = os.environ.get("DUOLOG_CLIENTS_THROUGH", "")
 ALONE, CLUSTER = "alone", "cluster"
 
@@ -58,7 +60,7 @@ def lone_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     directory: Path = tmp_path_factory.mktemp("clients-of-a-cluster")
-    with Cluster(directory, settings=SETTINGS) as cluster:
+    with Cluster(directory, settings=CLUSTER_SETTINGS) as cluster:
         cluster.until_settled()
         yield cluster
 

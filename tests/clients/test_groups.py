@@ -149,7 +149,7 @@ def test_a_static_member_restarts_without_a_rebalance(
                 "bootstrap.servers": address,
                 "group.id": group,
                 "group.instance.id": name,
-                "session.timeout.ms": 10_000,
+                "session.timeout.ms": 45_000,
                 "heartbeat.interval.ms": 300,
             }
         )

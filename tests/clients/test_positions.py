@@ -13,7 +13,7 @@ from kafka import TopicPartition as PythonPartition
 from tests.harness.drivers import confluent
 from tests.harness.drivers.message import Message
 
-SECONDS_MAX = 10.0
+SECONDS_MAX = 30.0
 RECORDS = 20
 
 

@@ -18,7 +18,7 @@ from kafka.errors import MessageSizeTooLargeError, TransactionalIdAuthorizationF
 from tests.harness.drivers import aio, confluent, python
 from tests.harness.drivers.message import Message
 
-SECONDS_MAX = 10.0
+SECONDS_MAX = 30.0
 MESSAGE_BYTES_MAX = 1_048_588
 BATCH_OVERHEAD_BYTES = 100
 
@@ -52,7 +52,7 @@ def test_a_consumer_does_not_make_a_topic_unless_it_says_so(
 ) -> None:
     consumer = Consumer({"bootstrap.servers": address, "group.id": topic})
     consumer.subscribe([topic])
-    record = consumer.poll(2.0)
+    record = consumer.poll(SECONDS_MAX)
     consumer.close()
     assert record is not None
     assert record.error().code() == KafkaError.UNKNOWN_TOPIC_OR_PART

@@ -10,7 +10,7 @@ from tests.harness.numbered import check_numbered_through
 from tests.harness.queue_load import Load, under_load, wait_for_progress
 
 PARTITIONS = 6
-OUTAGE_SECONDS_MAX = 15.0
+OUTAGE_SECONDS_MAX = 30.0
 
 
 def test_every_node_can_be_killed_under_load(cluster: Cluster) -> None:
@@ -28,7 +28,7 @@ def test_every_node_can_be_killed_under_load(cluster: Cluster) -> None:
 
 
 def test_a_killed_node_is_replaced_before_its_lease_ends(tmp_path: Path) -> None:
-    with Cluster(tmp_path, settings={"broker.session.timeout.ms": 30_000}) as cluster:
+    with Cluster(tmp_path, settings={"broker.session.timeout.ms": 120_000}) as cluster:
         cluster.create_topic("numbers", PARTITIONS)
         cluster.until_settled()
         with NumberedLoad(cluster.bootstrap, "numbers", PARTITIONS) as load:

@@ -12,7 +12,7 @@ from tests.harness.numbered import check_numbered_through
 
 TOPIC = "numbers"
 PARTITIONS = 6
-OUTAGE_SECONDS_MAX = 20.0
+OUTAGE_SECONDS_MAX = 40.0
 LEASE_SECONDS_MAX = 3.0
 SHRINK_SECONDS_MAX = 30.0
 """A follower is given ten seconds."""

@@ -27,16 +27,17 @@ TOPIC = "numbers"
 PARTITIONS = 6
 OUTAGE_SECONDS_MAX = 20.0
 SETTLE_SECONDS_MAX = 120.0
-ASK_SECONDS_MAX = 5.0
+ASK_SECONDS_MAX = 30.0
+TRY_SECONDS_MAX = 5.0
 FETCHED_BYTES = "duolog_partition_bytes_out_total"
 
 Copies = dict[int, tuple[int, list[int], list[int]]]
 """Per partition its leader, its replicas in order, and those in sync."""
 
 
-def copies(cluster: Cluster, topic: str = TOPIC) -> Copies:
+def copies(cluster: Cluster, topic: str = TOPIC, seconds_max: float = ASK_SECONDS_MAX) -> Copies:
     admin = cluster.admin()
-    asked = admin.describe_topics(TopicCollection([topic]), request_timeout=ASK_SECONDS_MAX)
+    asked = admin.describe_topics(TopicCollection([topic]), request_timeout=seconds_max)
     return {
         each.id: (
             -1 if each.leader is None else each.leader.id,
@@ -52,7 +53,7 @@ def until_copies(cluster: Cluster, are_so: Callable[[Copies], bool], topic: str 
     found: Copies = {}
     while time.monotonic() < deadline:
         try:
-            found = copies(cluster, topic)
+            found = copies(cluster, topic, TRY_SECONDS_MAX)
         except KafkaException:
             # A client that was told of a controller which is dead by now waits for it in vain.
             continue
@@ -198,7 +199,7 @@ def test_a_consumer_reads_from_the_copy_in_its_own_rack(tmp_path: Path) -> None:
 def test_another_node_becomes_the_controller(cluster: Cluster, clean: bool) -> None:
     cluster.create_topic(TOPIC, PARTITIONS)
     with numbered_load(cluster):
-        told = cluster.described()
+        told = cluster.until(lambda told: told["controller"] is not None, "a controller")
         before, epoch = told["controller"], told["controller_epoch"]
         if clean:
             cluster.nodes[before].stop()

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from tests.harness.cluster import Cluster
 from tests.harness.node import Node
 
-NOTICED_SECONDS_MAX = 5.0
+NOTICED_SECONDS_MAX = 20.0
 """The lease is two seconds; the rest is for a busy machine."""
-BACK_SECONDS_MAX = 15.0
+BACK_SECONDS_MAX = 40.0
 UNHEALTHY = 10
 
 

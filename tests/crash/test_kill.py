@@ -18,6 +18,9 @@ ROUNDS_PER_CHECK = 10
 KILL_SECONDS_MIN, KILL_SECONDS_MAX = 0.05, 0.4
 PARTITIONS = 4
 
+CONFIRMED_PER_ROUND = 2
+CONFIRMED_SECONDS_MAX = 30.0
+
 OFFSET_COMMIT_VERSION = 7
 OFFSET_FETCH_VERSION = 7
 
@@ -71,6 +74,12 @@ class Committer(Thread):
             if int(response.topics[0].partitions[0].error_code) == 0:
                 self.confirmed = self.attempted
 
+    def wait_for_confirmed(self, offset: int) -> None:
+        deadline = time.monotonic() + CONFIRMED_SECONDS_MAX
+        while self.confirmed < offset:
+            assert time.monotonic() < deadline, "nothing is committed any more"
+            time.sleep(0.002)
+
     def _commit(self, offset: int) -> dict[str, object]:
         return {
             "group_id": self._group,
@@ -117,6 +126,7 @@ def test_a_committed_offset_never_goes_back(node: Node, chance: random.Random) -
     reached = 0
     for _ in range(ROUNDS_OF_COMMITS):
         committer = Committer(node.kafka, "readers", "read", reached)
+        committer.wait_for_confirmed(reached + CONFIRMED_PER_ROUND)
         time.sleep(chance.uniform(KILL_SECONDS_MIN, KILL_SECONDS_MAX))
         node.kill()
         committer.join(10)

@@ -88,7 +88,7 @@ class ClusterBench:
         await self.until(is_judged)
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while not await holds():
                 await asyncio.sleep(0.002)
 

@@ -44,7 +44,7 @@ def live_node(node: int, epoch: int = 1, *, draining: bool = False, **changes: o
     return LiveNode(registration(node, **changes), epoch, draining)
 
 
-async def eventually(holds: Callable[[], bool], timeout_s: float = 5) -> None:
+async def eventually(holds: Callable[[], bool], timeout_s: float = 20) -> None:
     async with asyncio.timeout(timeout_s):
         while not holds():
             await asyncio.sleep(0.001)

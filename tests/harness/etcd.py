@@ -20,7 +20,8 @@ from tests.harness.ports import free_port
 
 from duolog.adapters.etcd.address import Endpoint
 
-HEALTHY_SECONDS_MAX = 20.0
+HEALTHY_SECONDS_MAX = 40.0
+ASK_SECONDS_MAX = 15.0
 POLL_SECONDS = 0.02
 LOG_CHARS_SHOWN = 3_000
 HEARTBEAT_MS = 50
@@ -160,7 +161,9 @@ class Etcd:
             member = self._serving()[0]
         body = json.dumps(request).encode()
         url = f"{self._scheme}://{self.endpoints[member]}{path}"
-        with urllib.request.urlopen(url, body, timeout=5, context=self._tls) as answer:
+        with urllib.request.urlopen(
+            url, body, timeout=ASK_SECONDS_MAX, context=self._tls
+        ) as answer:
             answered: dict[str, Any] = json.load(answer)
             return answered
 

@@ -108,7 +108,7 @@ class NumberedLoad:
             self.longest_pause_seconds = max(pause, self.longest_pause_seconds)
         self._last_acknowledged = now
 
-    def wait_for_progress(self, seconds_max: float = 10.0, records: int = 1) -> None:
+    def wait_for_progress(self, seconds_max: float = 30.0, records: int = 1) -> None:
         """Until more was acknowledged than now."""
         wanted = self.total + records
         deadline = time.monotonic() + seconds_max

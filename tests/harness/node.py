@@ -14,8 +14,9 @@ from pathlib import Path
 from tests.harness.machine import THIS_MACHINE, Machine
 from tests.harness.ports import free_port
 
-READY_SECONDS_MAX = 20.0
-STOP_SECONDS_MAX = 10.0
+READY_SECONDS_MAX = 60.0
+STOP_SECONDS_MAX = 30.0
+ASK_SECONDS_MAX = 15.0
 POLL_SECONDS = 0.005
 LOG_CHARS_SHOWN = 4_000
 
@@ -174,7 +175,10 @@ class Node:
     def asked(self, path: str, body: bytes | None = None) -> bytes:
         """What the admin API answers; a body is posted."""
         url = f"http://{self.admin}{path}"
-        with self.machine.entered(), urllib.request.urlopen(url, body, timeout=5) as answer:
+        with (
+            self.machine.entered(),
+            urllib.request.urlopen(url, body, timeout=ASK_SECONDS_MAX) as answer,
+        ):
             body: bytes = answer.read()
             return body
 

@@ -19,7 +19,9 @@ from tests.unit.wire.sqs.public_model import QUERY_DESCRIPTION
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 PROTOCOLS = ("json", "query")
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 30.0
+WAIT_SECONDS_MAX = 20
+"""The longest that a receive can wait."""
 
 _numbers = itertools.count(1)
 
@@ -101,20 +103,20 @@ class Queue:
         return self.sqs.receive_message(QueueUrl=self.url, **asked).get("Messages", [])
 
     def receive_one(self, **more: Any) -> dict[str, Any]:
-        """It must come within a moment."""
-        (message,) = self.receive(1, **{"WaitTimeSeconds": 5, **more})
+        """It must come by itself."""
+        (message,) = self.receive(1, **{"WaitTimeSeconds": WAIT_SECONDS_MAX, **more})
         return message
 
     def bodies(self, **more: Any) -> list[str]:
         return [message["Body"] for message in self.receive(**more)]
 
-    def drain(self, count: int) -> list[str]:
+    def drain(self, count: int, **more: Any) -> list[str]:
         """The bodies of so many messages, which are deleted."""
         bodies: list[str] = []
         deadline = time.monotonic() + PATIENCE_SECONDS
         while len(bodies) < count:
             assert time.monotonic() < deadline, f"only {len(bodies)} of {count} messages came"
-            for message in self.receive(WaitTimeSeconds=1):
+            for message in self.receive(**{"WaitTimeSeconds": 1, **more}):
                 bodies.append(message["Body"])
                 self.delete(message)
         return bodies

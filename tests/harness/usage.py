@@ -13,7 +13,7 @@ from duolog.records.iterator import iter_batches, iter_records
 
 USAGE_TOPIC = "__usage"
 BYTES_MAX = 1 << 24
-WAIT_SECONDS_MAX = 20.0
+WAIT_SECONDS_MAX = 40.0
 POLL_SECONDS = 0.1
 UNKNOWN_TOPIC = 3
 

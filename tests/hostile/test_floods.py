@@ -5,13 +5,16 @@ import time
 from contextlib import ExitStack
 
 from tests.harness.node import Node
-from tests.harness.process import resident_bytes
+from tests.harness.process import descriptor_count, resident_bytes
 from tests.harness.wire import Wire, connect, request_frame
 
 from duolog.wire.kafka.apis import ApiKey
 
 MIB = 1 << 20
 CONNECTIONS_MAX = 1_100
+SERVED_SECONDS_MAX = 5.0
+ANSWER_SECONDS_MAX = 10.0
+LEFT_SECONDS_MAX = 30.0
 
 
 def test_a_thousand_idle_connections_cost_little(node: Node) -> None:
@@ -21,7 +24,7 @@ def test_a_thousand_idle_connections_cost_little(node: Node) -> None:
         with Wire(node.kafka) as wire:
             started = time.monotonic()
             assert wire.produce_values("plain", [b"served"]) >= 0
-            assert time.monotonic() - started < 0.5
+            assert time.monotonic() - started < SERVED_SECONDS_MAX
         for client in clients[::100]:
             client.sendall(request_frame(ApiKey.API_VERSIONS, 0, {}))
             assert client.recv(4)
@@ -29,7 +32,7 @@ def test_a_thousand_idle_connections_cost_little(node: Node) -> None:
 
 
 def is_refused(client: socket.socket) -> bool:
-    client.settimeout(2)
+    client.settimeout(ANSWER_SECONDS_MAX)
     try:
         client.sendall(request_frame(ApiKey.API_VERSIONS, 0, {}))
         return client.recv(4) == b""
@@ -46,7 +49,10 @@ def test_connections_beyond_the_limit_are_refused_and_the_rest_are_served(node: 
         assert is_refused(clients[-1])
         assert not is_refused(clients[0])
         assert first.produce_values("plain", [b"served"]) >= 0
-    time.sleep(0.2)
+    deadline = time.monotonic() + LEFT_SECONDS_MAX
+    while descriptor_count(node.pid, beside=node.data) > CONNECTIONS_MAX // 2:
+        assert time.monotonic() < deadline, "connections that were closed are still held"
+        time.sleep(0.02)
     with Wire(node.kafka) as wire:
         assert wire.produce_values("plain", [b"served again"]) >= 0
 

@@ -17,7 +17,7 @@ from duolog.wire.kafka.messages import decode_response
 MIB = 1 << 20
 REQUEST_BYTES_MAX = 100 * MIB
 UNSUPPORTED_VERSION = 35
-CLOSED_SECONDS_MAX = 3.0
+CLOSED_SECONDS_MAX = 10.0
 
 
 def is_closed(wire: Wire) -> bool:

@@ -24,8 +24,11 @@ from duolog.wire.peer.hello import encode_hello
 from duolog.wire.peer.kinds import PeerKind
 
 CALL_SECONDS_MAX = 0.25
+CALL_MS_MAX = 30_000
+BOUNCED_SECONDS_MAX = 30
+HANDSHAKE_SECONDS_MAX = 3.0
 CLUSTER = "testing"
-BOUNDS = DoorBounds(in_flight_max=500, backlog_bytes_max=4 << 20, hello_ms_max=300)
+BOUNDS = DoorBounds(in_flight_max=500, backlog_bytes_max=4 << 20, hello_ms_max=3_000)
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +47,7 @@ async def neighbour() -> AsyncIterator[Neighbour]:
     async def call_on() -> None:
         while True:
             started = time.monotonic()
-            assert await links.call(2, ECHO, b"well", timeout_ms=5_000) == b"well"
+            assert await links.call(2, ECHO, b"well", timeout_ms=CALL_MS_MAX) == b"well"
             took.append(time.monotonic() - started)
             await asyncio.sleep(0.005)
 
@@ -62,7 +65,7 @@ async def neighbour() -> AsyncIterator[Neighbour]:
 
 async def bounced(stream: Stream) -> None:
     """The door closes; what it may have said before does not matter."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(BOUNCED_SECONDS_MAX):
         try:
             while True:
                 await stream.read()
@@ -166,7 +169,7 @@ class Secured:
 
     def links(self, node: int, network: TlsNetwork) -> PeerLinks:
         address = self.neighbour.listener.address
-        bounds = LinkBounds(connect_ms_max=1_000)
+        bounds = LinkBounds(connect_ms_max=10_000)
         return PeerLinks(
             network, lambda _: address, lambda: hello_of(node), cluster=CLUSTER, bounds=bounds
         )
@@ -174,7 +177,7 @@ class Secured:
     async def reason_for_refusing(self, node: int, network: TlsNetwork) -> str:
         links = self.links(node, network)
         with pytest.raises((PeerUnreachable, Refusal)) as caught:
-            await links.call(2, ECHO, b"x", timeout_ms=5_000)
+            await links.call(2, ECHO, b"x", timeout_ms=CALL_MS_MAX)
         await links.close()
         assert isinstance(caught.value, PeerUnreachable)
         assert not caught.value.was_sent
@@ -188,7 +191,7 @@ async def secured(tmp_path: Path) -> AsyncIterator[Secured]:
     await secured.neighbour.open()
     yield secured
     links = secured.links(1, secured.certificates.network(1))
-    assert await links.call(2, ECHO, b"well", timeout_ms=5_000) == b"well"
+    assert await links.call(2, ECHO, b"well", timeout_ms=CALL_MS_MAX) == b"well"
     await links.close()
     secured.neighbour.close()
 
@@ -218,7 +221,7 @@ async def test_a_node_that_poses_as_another_is_not_talked_to(secured: Secured) -
         secured.certificates.network(1), lambda _: address, lambda: hello_of(1), cluster=CLUSTER
     )
     with pytest.raises(PeerUnreachable, match="shows the certificate of duolog://testing/3"):
-        await links.call(2, ECHO, b"x", timeout_ms=5_000)
+        await links.call(2, ECHO, b"x", timeout_ms=CALL_MS_MAX)
     await links.close()
     impostor.close()
 
@@ -226,12 +229,12 @@ async def test_a_node_that_poses_as_another_is_not_talked_to(secured: Secured) -
 async def test_half_a_handshake_holds_up_nobody(
     secured: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tls, "HANDSHAKE_SECONDS_MAX", 0.3)
+    monkeypatch.setattr(tls, "HANDSHAKE_SECONDS_MAX", HANDSHAKE_SECONDS_MAX)
     streams = [await visit(secured.neighbour.listener.address) for _ in range(100)]
     for stream in streams[:50]:
         stream.writer.write(b"\x16\x03\x01")
     links = secured.links(1, secured.certificates.network(1))
-    assert await links.call(2, ECHO, b"x", timeout_ms=5_000) == b"x"
+    assert await links.call(2, ECHO, b"x", timeout_ms=CALL_MS_MAX) == b"x"
     for stream in streams:
         await bounced(stream)
     await links.close()

@@ -13,19 +13,18 @@ from tests.harness.process import resident_bytes
 from tests.harness.sqs import Queue, client
 from tests.harness.sqs_wire import SqsWire, http_request, json_request
 from tests.harness.wire import connect
+from tests.hostile.conftest import FRAME_SECONDS_MAX
 
 pytestmark = pytest.mark.usefixtures("queues_stay_well")
 
 MIB = 1 << 20
 CONNECTIONS_MAX = 1_100
 BODIES_BYTES_MAX = 64 * MIB
-REQUEST_SECONDS_MAX = 1.5
-"""As set in conftest.py."""
-SWEEP_SECONDS = 3.0
+SWEEP_SECONDS = 15.0
 """Deadlines are looked at now and then, and the machine may be busy."""
 IDLE_CONNECTIONS = 10_000
 SPARE_DESCRIPTORS = 1_000
-SERVED_SECONDS_MAX = 0.5
+SERVED_SECONDS_MAX = 5.0
 IDLE_BYTES_MAX = 16 << 10
 """Of memory, for a connection that does nothing."""
 
@@ -128,7 +127,7 @@ def test_clients_that_never_finish_are_closed_and_others_do_not_notice(
             wire.socket.sendall(head)
         for wire in wires[::2]:
             wire.socket.sendall(b"Content-Length: 1000000\r\n\r\n")
-        while time.monotonic() - started < REQUEST_SECONDS_MAX:
+        while time.monotonic() - started < FRAME_SECONDS_MAX:
             for wire in wires:
                 with suppress(ConnectionError):
                     wire.socket.send(b"x")
@@ -137,7 +136,7 @@ def test_clients_that_never_finish_are_closed_and_others_do_not_notice(
         for wire in wires:
             answer = wire.read()
             assert answer is None or answer.status == 408
-        assert time.monotonic() - started < REQUEST_SECONDS_MAX + SWEEP_SECONDS
+        assert time.monotonic() - started < FRAME_SECONDS_MAX + SWEEP_SECONDS
         assert resident_bytes(node.pid) - before < 30 * MIB
 
 

@@ -115,8 +115,8 @@ def test_records_that_are_removed_meanwhile_are_missed_by_name(
 
 
 def test_a_range_beyond_the_end_is_not_waited_for_in_vain(node: Node, many: str) -> None:
-    options = options_of(node, many, brokerTimeoutMs="200")
-    wanted = range_of(options, many)._replace(first_offset=290, end_offset=302)
+    wanted = range_of(options_of(node, many), many)._replace(first_offset=290, end_offset=302)
+    options = options_of(node, many, brokerTimeoutMs="2000")
     with pytest.raises(BrokerAway, match="at offset 300 should be there"):
         list(reading(options, wanted))
 

@@ -145,7 +145,7 @@ def options(node: Node, topic: str, tmp_path: Path) -> SinkOptions:
         "kafka.bootstrap.servers": node.kafka,
         "topic": topic,
         "stagingDirectory": str(tmp_path),
-        "brokerTimeoutMs": "5000",
+        "brokerTimeoutMs": "60000",
     }
     return read_sink_options(given)
 

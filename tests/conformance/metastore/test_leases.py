@@ -34,7 +34,7 @@ async def test_expiry_is_a_revision_that_watches_see(store, harness):
     watch = store.watch("node/", put.revision + 1)
     await harness.outlast(lease)
     assert (await store.range("node/")).revision == put.revision + 1
-    seen = await asyncio.wait_for(anext(watch), 5)
+    seen = await asyncio.wait_for(anext(watch), 20)
     assert seen.revision == put.revision + 1
     assert [(change.key, change.entry) for change in seen.changes] == [
         ("node/1", None),

@@ -5,7 +5,7 @@ import pytest
 
 from duolog.ports.metastore import ChangeSet, Compacted, Delete, MetaStore, Put
 
-SOON_S = 5
+SOON_S = 20
 
 
 async def take(watch: AsyncIterator[ChangeSet], count: int) -> list[ChangeSet]:

@@ -211,7 +211,7 @@ async def closed_within(
 )
 async def test_a_client_that_stalls_is_closed(data: bytes, limit: str, expected: bytes) -> None:
     async with serving(echo, **{limit: 0.1}) as server:
-        answer, writer = await closed_within(server, data, 2)
+        answer, writer = await closed_within(server, data, 10)
         writer.close()
     assert answer.startswith(expected)
     assert bool(answer) == bool(expected)
@@ -300,7 +300,8 @@ async def test_connections_over_the_maximum_are_turned_away_while_all_are_busy()
 
 
 async def test_the_connection_that_is_idle_longest_makes_way_for_a_new_one() -> None:
-    async with serving(echo, connections_max=3, idle_seconds_max=0.4) as server:
+    # The shortest limit says how fine the clock is that tells who is idle longest.
+    async with serving(echo, connections_max=3, linger_seconds_max=0.4) as server:
         streams: list[Streams] = []
         for number in range(3):
             streams.append(await connect(server))

@@ -238,6 +238,8 @@ async def test_an_answer_that_nobody_asked_for_is_given_to_nobody(
 async def test_bytes_that_come_while_nothing_is_asked_end_the_connection(
     poster: HttpPoster, late: bytes
 ) -> None:
+    left = asyncio.Event()
+
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
         writer.write(OK)
@@ -245,10 +247,11 @@ async def test_bytes_that_come_while_nothing_is_asked_end_the_connection(
         await asyncio.sleep(0.05)
         writer.write(late)
         await reader.read()
+        left.set()
 
     async with endpoint(script) as asked:
         assert await post(poster, asked.url) == 200
-        await asyncio.sleep(0.15)
+        await asyncio.wait_for(left.wait(), 10)
         assert await post(poster, asked.url) == 200
         assert asked.connections == 2
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests.harness.ports import free_port
+
 from duolog.client.errors import Endpoint
 
 
@@ -29,7 +31,8 @@ class RawHttpServer:
         self.respond: Answer = lambda heard: answer(200, b"{}")
         self.heard: list[Heard] = []
         self.connections = 0
-        self.endpoint: Endpoint = ("127.0.0.1", 0)
+        self.endpoint: Endpoint = ("127.0.0.1", free_port())
+        """The same when it is started again."""
         self._writers: list[asyncio.StreamWriter] = []
 
     @property

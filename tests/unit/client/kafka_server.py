@@ -5,6 +5,8 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
+from tests.harness.ports import free_port
+
 from duolog.client.errors import Endpoint
 from duolog.client.versions import VERSIONS
 from duolog.wire.kafka.apis import ApiKey
@@ -32,7 +34,8 @@ class KafkaServer:
         self.requests: list[tuple[ApiKey, Any]] = []
         self.connections = 0
         self.topics: dict[str, int] = {}
-        self.endpoint: Endpoint = ("127.0.0.1", 0)
+        self.endpoint: Endpoint = ("127.0.0.1", free_port())
+        """The same when it is started again."""
         self._writers: list[asyncio.StreamWriter] = []
 
     def asked(self, api_key: ApiKey) -> list[Any]:

@@ -37,6 +37,9 @@ async def test_more_requests_than_may_wait_are_sent_later(
     server.answers[ApiKey.METADATA] = lambda request: SILENCE
     connection = await connected(server)
     calls = [asyncio.create_task(connection.call(ApiKey.METADATA, ALL_TOPICS)) for _ in range(5)]
+    async with asyncio.timeout(10):
+        while len(server.asked(ApiKey.METADATA)) < 2:
+            await asyncio.sleep(0.001)
     await asyncio.sleep(0.05)
     assert len(server.asked(ApiKey.METADATA)) == 2
     connection.close()

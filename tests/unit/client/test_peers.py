@@ -15,6 +15,7 @@ from tests.harness.peers import (
     hello_of,
     until,
 )
+from tests.harness.ports import free_port
 
 from duolog.adapters.network import TcpNetwork
 from duolog.client.peers import LinkBounds, PeerLinks
@@ -257,8 +258,9 @@ async def test_a_node_that_is_not_registered_is_not_tried() -> None:
     await links.close()
 
 
-async def test_a_node_that_is_down_is_found_again(neighbour: Neighbour, links: PeerLinks) -> None:
-    address = neighbour.listener.address
+async def test_a_node_that_is_down_is_found_again() -> None:
+    neighbour, port = Neighbour(), free_port()
+    links = links_to(await neighbour.open(port))
     await ask(links)
     neighbour.close()
     with capture_logs() as logs:
@@ -268,10 +270,11 @@ async def test_a_node_that_is_down_is_found_again(neighbour: Neighbour, links: P
             assert not failure.was_sent
             assert "refused" in str(failure)
         again = Neighbour()
-        await again.open(address[1])
+        await again.open(port)
         await asyncio.sleep(QUICK.backoff_ms_max / 1_000)
         assert await ask(links) == b"x"
     assert [each["event"] for each in logs] == ["node is unreachable", "node is reachable again"]
+    await links.close()
     again.close()
 
 

@@ -125,8 +125,9 @@ async def test_a_fetch_that_waits_is_counted_when_it_is_answered(bench: Bench) -
     data = produce(2)
     producer.get_buffer()[: len(data)] = data
     producer.received(len(data))
-    await asyncio.sleep(0.01)
-    assert bench.wire.ids() == [1]
+    async with asyncio.timeout(10):
+        while bench.wire.ids() != [1]:
+            await asyncio.sleep(0.001)
     assert bench.meter.counted[FETCHED] == (1, 1, bench.log_bytes, 0)
 
 

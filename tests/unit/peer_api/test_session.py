@@ -21,7 +21,7 @@ from duolog.wire.peer.refusals import decode_refusal
 
 pytestmark = pytest.mark.every_event_loop
 
-BOUNDS = DoorBounds(in_flight_max=60, backlog_bytes_max=1 << 20, hello_ms_max=200)
+BOUNDS = DoorBounds(in_flight_max=60, backlog_bytes_max=1 << 20, hello_ms_max=1_000)
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def groups_of(house: House, node: int) -> GroupCoordinator:
 
 async def commit(house: House, node: int, offset: int) -> None:
     request = CommitRequest(MemberIdentity(""), -1, {AT: OffsetToCommit(offset)})
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await groups_of(house, node).commit("g", request)
 
 

