@@ -54,6 +54,8 @@ async def neighbour() -> AsyncIterator[Neighbour]:
     calling = asyncio.create_task(call_on())
     await until(lambda: bool(took))
     yield neighbour
+    served = len(took)
+    await until(lambda: len(took) > served or calling.done())
     assert not calling.done(), calling.exception()
     calling.cancel()
     assert sorted(took)[len(took) // 2] < CALL_SECONDS_MAX

@@ -11,10 +11,12 @@ from duolog.broker.controller.controller import Controller
 from duolog.broker.controller.orphans import OrphanSweep
 from duolog.broker.membership.cluster_view import ClusterView
 from duolog.broker.membership.departures import Departures
+from duolog.broker.membership.everywhere import Everywhere
 from duolog.broker.membership.load_report import LoadReporter
 from duolog.broker.membership.membership import Membership
 from duolog.broker.queues.queues import Queues
 from duolog.broker.replication.replicator import Replicator
+from duolog.broker.store_follower import StoreFollower
 from duolog.client.peers import PeerLinks
 from duolog.config.settings import Settings
 from duolog.core.membership.load_meter import Totals
@@ -22,6 +24,7 @@ from duolog.model.cluster import LiveNode, Registration
 from duolog.model.errors import NotLeader
 from duolog.observe.metrics import Metrics
 from duolog.peer_api.door import PeerDoor
+from duolog.peer_api.handlers.catch_up import CatchUpHandler
 from duolog.peer_api.handlers.fetch import FetchHandler
 from duolog.peer_api.handlers.queues import queue_handlers
 from duolog.peer_api.handlers.usage import UsageHandler
@@ -78,6 +81,13 @@ class Clustered:
         self._handlers[PeerKind.FETCH] = FetchHandler(self._replicator.copies)
         self._handlers.update(queue_handlers(queues))
         self._handlers[PeerKind.USAGE_APPEND] = UsageHandler(broker)
+        self._spread(broker.catalog.follower, PeerKind.CATCH_UP_TOPICS)
+        self._spread(queues.catalog.follower, PeerKind.CATCH_UP_QUEUES)
+
+    def _spread(self, follower: StoreFollower[Any], kind: PeerKind) -> None:
+        """What is done here is waited for at the other nodes, and the other way round."""
+        self._handlers[kind] = CatchUpHandler(follower)
+        follower.elsewhere = Everywhere(self.peers, self.view, self._node_id, kind).until
 
     async def join(self, registration: Registration, stopped: asyncio.Future[int]) -> None:
         """Be alive for the others, from now on. Raises NodeIdTaken.

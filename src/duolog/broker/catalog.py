@@ -170,7 +170,10 @@ class Catalog:
                 return topic
             holds = [Compare(key, 0)] if given is None else [Compare(key, 0), given()]
             write = Put(key, encode_topic(topic))
-            if await self._writer.commit(holds, write, topic.id, begun):
+            # No client asks for an internal one by its name, and the first receive of a queue is
+            # not to wait for a node that stands still.
+            everywhere = not topic.internal
+            if await self._writer.commit(holds, write, topic.id, begun, everywhere=everywhere):
                 return self.by_id(topic.id)
             await asyncio.sleep(_ATTEMPT_S)
         raise _contended(name)

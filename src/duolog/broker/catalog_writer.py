@@ -24,18 +24,25 @@ class CatalogWriter:
         write_topic: Put | Delete,
         topic_id: uuid.UUID | None = None,
         beginnings: Mapping[int, Beginning] | None = None,
+        *,
+        everywhere: bool = True,
     ) -> bool:
-        """Change the topic's entry, and begin partitions of it; wait until that was acted upon.
+        """Change the topic's entry, and begin partitions of it; wait until that was acted upon,
+        here or everywhere.
 
         False if the topic, or what a beginning depends on, has changed. The topic's own entry
         comes last: until it is written nobody looks at the others, so a change that is too
         long for one transaction still happens at once.
         """
+        revision = 0
         for compares, operations in _chunks(holds, write_topic, topic_id, beginnings or {}):
             result = await asked(self._store.transact(compares, operations))
             if not result.committed:
                 return False
-            await self._follower.until(result.revision)
+            revision = result.revision
+            await self._follower.until(revision)
+        if everywhere:
+            await self._follower.until_everywhere(revision)
         return True
 
     async def remove(self, keys: Sequence[str]) -> None:

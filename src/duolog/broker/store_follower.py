@@ -5,7 +5,7 @@ One task does all of it. What it keeps up to date is changed by nobody else.
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic, TypeVar
 
 from duolog.model.errors import RequestTimedOut
@@ -34,6 +34,8 @@ class StoreFollower(ABC, Generic[C]):
         self._mod_revisions: dict[str, int] = {}
         self._applied_revision = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self.elsewhere: Callable[[int], Awaitable[None]] | None = None
+        """Waits until the other nodes have acted upon a revision; None for a node alone."""
         self.task: asyncio.Task[None] | None = None
         """Ends only by `stop` or by a failure to act, after which what is known is stale."""
 
@@ -63,6 +65,12 @@ class StoreFollower(ABC, Generic[C]):
         applied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((revision, applied))
         await applied
+
+    async def until_everywhere(self, revision: int) -> None:
+        """As `until`, at every node that answers in time."""
+        await self.until(revision)
+        if self.elsewhere is not None:
+            await self.elsewhere(revision)
 
     async def _follow(self) -> None:
         is_behind = False

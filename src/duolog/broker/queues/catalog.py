@@ -262,10 +262,10 @@ class QueueCatalog:
         return queue_arn(queue, self._region, self._account)
 
     async def _commit(self, holds: Sequence[Compare], operation: Put | Delete) -> bool:
-        """Do it and wait until it was acted upon; False if something changed meanwhile."""
+        """Do it and wait until it was acted upon everywhere; False if something has changed."""
         result = await asked(self._store.transact(holds, [operation]))
         if result.committed:
-            await self.follower.until(result.revision)
+            await self.follower.until_everywhere(result.revision)
         return result.committed
 
     async def _catch_up(self, name: str) -> None:

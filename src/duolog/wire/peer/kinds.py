@@ -14,6 +14,9 @@ class PeerKind(IntEnum):
     """Is anybody there? Answered by the session itself."""
     USAGE_APPEND = 4
     """Usage lines for a partition that the other node leads."""
+    CATCH_UP_TOPICS = 5
+    """Answered once the other node has acted upon a revision of the topics."""
+    CATCH_UP_QUEUES = 6
 
     QUEUE_SEND = 16
     """From here on: a front end asks for what the other node leads of a queue."""
