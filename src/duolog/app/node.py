@@ -21,6 +21,7 @@ from duolog.adapters.disk import LocalDisk
 from duolog.adapters.http import HttpServer, serve_http
 from duolog.adapters.http_client import HttpPoster
 from duolog.adapters.http_pool import HttpLimits
+from duolog.adapters.memory import use_huge_pages
 from duolog.adapters.tcp import TcpListener, listen_tcp
 from duolog.admin_api.cluster import ClusterPages
 from duolog.admin_api.handler import AdminApi
@@ -80,6 +81,7 @@ def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
     with ready_file(ready_path) as announce:
         configure_logs(settings.get("log.level"), settings.get("log.format"))
         _allow_many_files()
+        use_huge_pages()
         directory = DataDirectory(Path(settings.get("data.dir")).absolute())
         directory.lock()
 

@@ -1,0 +1,85 @@
+/* Where Python's small objects lie: on huge pages, if the system has any.
+
+   Python asks for memory in arenas of a megabyte, one by one and anywhere. Here two of them share
+   a page of two megabytes, so that a processor which remembers where a few thousand pages are
+   knows its way among all objects of a node. memory.py uses this where it could be built. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+#define PAGE_BYTES ((size_t)2 << 20)
+
+/* What is left of the last page that was taken. Python holds its lock while it asks. */
+static uint8_t *rest;
+static size_t rest_bytes;
+
+static void *mapped(size_t size)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* The kernel gives small pages anywhere: what is before and behind the huge one goes back. */
+static uint8_t *new_page(void)
+{
+    uint8_t *found = mapped(2 * PAGE_BYTES);
+    if (found == NULL)
+        return NULL;
+    size_t before = -(uintptr_t)found % PAGE_BYTES;
+    if (before)
+        munmap(found, before);
+    munmap(found + before + PAGE_BYTES, PAGE_BYTES - before);
+    /* Refused where there are none; then its small pages do. */
+    madvise(found + before, PAGE_BYTES, MADV_HUGEPAGE);
+    return found + before;
+}
+
+static void *take(void *context, size_t size)
+{
+    (void)context;
+    if (size > PAGE_BYTES || PAGE_BYTES % size)
+        return mapped(size);
+    if (rest_bytes < size) {
+        uint8_t *page = new_page();
+        if (page == NULL)
+            return NULL;
+        rest = page;
+        rest_bytes = PAGE_BYTES;
+    }
+    void *taken = rest;
+    rest += size;
+    rest_bytes -= size;
+    return taken;
+}
+
+/* Also what Python took before by itself, which was mapped as well. */
+static void give_back(void *context, void *at, size_t size)
+{
+    (void)context;
+    munmap(at, size);
+}
+
+static PyObject *use_huge_pages(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObjectArenaAllocator allocator = {NULL, take, give_back};
+    PyObject_SetArenaAllocator(&allocator);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"use_huge_pages", use_huge_pages, METH_NOARGS, "For all objects that are made from now on."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "_arenas", .m_size = 0, .m_methods = methods};
+
+PyMODINIT_FUNC PyInit__arenas(void)
+{
+    return PyModuleDef_Init(&definition);
+}

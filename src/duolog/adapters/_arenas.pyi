@@ -1,0 +1,3 @@
+"""See _arenas.c."""
+
+def use_huge_pages() -> None: ...
