@@ -11,10 +11,18 @@
 #include <sys/mman.h>
 
 #define PAGE_BYTES ((size_t)2 << 20)
+#define ARENA_BYTES (PAGE_BYTES / 2)
+#define SPARE_MAX 16
 
-/* What is left of the last page that was taken. Python holds its lock while it asks. */
-static uint8_t *rest;
-static size_t rest_bytes;
+/* Python holds its lock while it asks, or gives back. */
+
+/* The other half of the last page that was taken. */
+static void *half;
+
+/* What a turn of the event loop took and gave back, for the next one: to have a page cleared by
+   the kernel each time would cost more than small ones do. */
+static void *spare[SPARE_MAX];
+static int spare_count;
 
 static void *mapped(size_t size)
 {
@@ -40,18 +48,18 @@ static uint8_t *new_page(void)
 static void *take(void *context, size_t size)
 {
     (void)context;
-    if (size > PAGE_BYTES || PAGE_BYTES % size)
+    if (size != ARENA_BYTES)
         return mapped(size);
-    if (rest_bytes < size) {
-        uint8_t *page = new_page();
-        if (page == NULL)
-            return NULL;
-        rest = page;
-        rest_bytes = PAGE_BYTES;
+    if (spare_count > 0)
+        return spare[--spare_count];
+    void *taken = half;
+    if (taken != NULL) {
+        half = NULL;
+    } else {
+        taken = new_page();
+        if (taken != NULL)
+            half = (uint8_t *)taken + ARENA_BYTES;
     }
-    void *taken = rest;
-    rest += size;
-    rest_bytes -= size;
     return taken;
 }
 
@@ -59,7 +67,10 @@ static void *take(void *context, size_t size)
 static void give_back(void *context, void *at, size_t size)
 {
     (void)context;
-    munmap(at, size);
+    if (size == ARENA_BYTES && spare_count < SPARE_MAX)
+        spare[spare_count++] = at;
+    else
+        munmap(at, size);
 }
 
 static PyObject *use_huge_pages(PyObject *module, PyObject *unused)
