@@ -13,8 +13,13 @@
 #define PAGE_BYTES ((size_t)2 << 20)
 #define ARENA_BYTES (PAGE_BYTES / 2)
 #define SPARE_MAX 16
+#define SMALL_MAX 16
 
 /* Python holds its lock while it asks, or gives back. */
+
+/* A node with few objects finds its way among small pages, too, and they are cleared only as they
+   are used: so many arenas lie on those before any lies on a huge one. */
+static int small_count;
 
 /* The other half of the last page that was taken. */
 static void *half;
@@ -52,6 +57,10 @@ static void *take(void *context, size_t size)
         return mapped(size);
     if (spare_count > 0)
         return spare[--spare_count];
+    if (small_count < SMALL_MAX) {
+        small_count++;
+        return mapped(size);
+    }
     void *taken = half;
     if (taken != NULL) {
         half = NULL;
@@ -83,7 +92,7 @@ static PyObject *use_huge_pages(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef methods[] = {
-    {"use_huge_pages", use_huge_pages, METH_NOARGS, "For all objects that are made from now on."},
+    {"use_huge_pages", use_huge_pages, METH_NOARGS, "For objects that are made from now on."},
     {NULL, NULL, 0, NULL},
 };
 

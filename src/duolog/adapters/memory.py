@@ -2,7 +2,7 @@
 
 
 def use_huge_pages() -> None:
-    """For what is made from now on, as far as the system has any.
+    """For what is made from now on, beyond the first megabytes, as far as the system has any.
 
     The objects of ten thousand queues lie on more small pages than a processor remembers.
     """
