@@ -10,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from tests.harness.machine import THIS_MACHINE, Machine
 from tests.harness.ports import free_port
@@ -97,11 +98,15 @@ class Node:
             command += ["--set", f"{name}={value}"]
         # The variables that steer these tests are no settings of a node, which refuses them.
         environ = {key: value for key, value in os.environ.items() if "DUOLOG_" not in key}
-        with self.log_file.open("wb") as log, self.machine.entered():
+        with self.open_log() as log, self.machine.entered():
             self._process = subprocess.Popen(
                 command, stdout=subprocess.DEVNULL, stderr=log, env=environ
             )
         return self
+
+    def open_log(self) -> IO[bytes]:
+        """Where the process writes its log; a test may give it another place."""
+        return self.log_file.open("wb")
 
     def start(self) -> "Node":
         return self.spawn().until_ready()

@@ -7,9 +7,10 @@ import resource
 import secrets
 import signal
 import socket
+import sys
 import uuid
 from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 
@@ -54,6 +55,7 @@ from duolog.kafka_api.door import KafkaDoor
 from duolog.model.cluster import Registration
 from duolog.model.pipeline_state import STATES_FOLDER
 from duolog.observe.health import Health
+from duolog.observe.log_stream import LogStream
 from duolog.observe.logs import configure_logs, get_logger
 from duolog.observe.loop_lag import LoopLagProbe
 from duolog.observe.metrics import Metrics
@@ -77,9 +79,10 @@ OnReady = Callable[[dict[str, str]], None]
 
 
 def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
-    """Serve until SIGTERM or SIGINT; the process's exit code. Raises StartRefused."""
-    with ready_file(ready_path) as announce:
-        configure_logs(settings.get("log.level"), settings.get("log.format"))
+    """Serve until SIGTERM, SIGINT or SIGHUP; the process's exit code. Raises StartRefused."""
+    with ready_file(ready_path) as announce, closing(LogStream(sys.stderr)) as stream:
+        stream.on_recovered = _report_lost_lines
+        configure_logs(settings.get("log.level"), settings.get("log.format"), stream)
         _allow_many_files()
         use_huge_pages()
         directory = DataDirectory(Path(settings.get("data.dir")).absolute())
@@ -91,15 +94,20 @@ def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
 
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                return runner.run(_serve(settings, directory, ready))
+                return runner.run(_serve(settings, directory, ready, stream))
         finally:
             directory.unlock()
 
 
-async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady) -> int:
+async def _serve(
+    settings: Settings, directory: DataDirectory, on_ready: OnReady, logged: LogStream
+) -> int:
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     _stop_on_signals(stopped)
     metrics, health = Metrics(), Health()
+    metrics.counter(
+        "duolog_log_lines_lost", "Log lines that could not be written.", lambda: logged.lost
+    )
     health.set("start", False, "the node is starting")
     async with AsyncExitStack() as cleanup:
         admin_api = AdminApi(health, metrics)
@@ -370,8 +378,14 @@ def _stop_on_signals(stopped: asyncio.Future[int]) -> None:
             stopped.set_result(0)
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # Who starts a node with `nohup` wants it to outlive the terminal.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            loop.add_signal_handler(number, stop)
+
+
+def _report_lost_lines(lines: int) -> None:
+    log.warning("log lines were lost", lines=lines)
 
 
 def _stop_on_failure(stopped: asyncio.Future[int], task: asyncio.Task[None]) -> None:

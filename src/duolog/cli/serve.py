@@ -1,6 +1,7 @@
 """`duolog serve`: run a node in the foreground."""
 
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -92,7 +93,9 @@ def _greet(settings: "Settings", addresses: dict[str, str]) -> None:
         region=settings.text("sqs.region"),
         has_credentials=bool(settings.get("sqs.credentials")),
     )
-    print(banner(seen, sqs_door), file=sys.stderr, flush=True)
+    # A terminal that is gone by now costs its reader the greeting, and nobody the node.
+    with suppress(OSError):
+        print(banner(seen, sqs_door), file=sys.stderr, flush=True)
 
 
 def _keep_silent(addresses: dict[str, str]) -> None:

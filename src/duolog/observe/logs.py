@@ -13,7 +13,10 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
+from duolog.observe.log_stream import LogStream
+
 Format = Literal["text", "json"]
+Lines = TextIO | LogStream
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
@@ -23,7 +26,7 @@ def get_logger(name: str) -> FilteringBoundLogger:
     return cast(FilteringBoundLogger, structlog.get_logger(module=name))
 
 
-def resolve_format(wanted: str, stream: TextIO) -> Format:
+def resolve_format(wanted: str, stream: Lines) -> Format:
     """What `auto` means for this stream."""
     if wanted == "auto":
         return "text" if stream.isatty() else "json"
@@ -35,7 +38,7 @@ _utc_now = structlog.processors.TimeStamper(fmt="iso", utc=True)
 
 
 def configure_logs(
-    level: str, wanted: str, stream: TextIO = sys.stderr, *, stamp: Processor = _utc_now
+    level: str, wanted: str, stream: Lines = sys.stderr, *, stamp: Processor = _utc_now
 ) -> None:
     """Send events of at least this level to the stream; `wanted` is auto, text or json.
 
@@ -51,13 +54,13 @@ def configure_logs(
     structlog.configure(
         processors=[*shared, *rendering],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.WriteLoggerFactory(stream),
+        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, stream)),
         cache_logger_on_first_use=True,
     )
     _adopt_standard_logging(number, shared, rendering, stream)
 
 
-def _rendering(form: Format, stream: TextIO) -> list[Processor]:
+def _rendering(form: Format, stream: Lines) -> list[Processor]:
     if form == "json":
         # The traceback becomes a field, so that an event stays one line.
         return [
@@ -72,7 +75,7 @@ def _rendering(form: Format, stream: TextIO) -> list[Processor]:
     ]
 
 
-def _wants_colour(stream: TextIO) -> bool:
+def _wants_colour(stream: Lines) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
@@ -86,10 +89,10 @@ def _name_module(logger: Any, method: str, event: EventDict) -> EventDict:
 
 
 def _adopt_standard_logging(
-    level: int, shared: list[Processor], rendering: list[Processor], stream: TextIO
+    level: int, shared: list[Processor], rendering: list[Processor], stream: Lines
 ) -> None:
     """Give what asyncio and libraries log the same shape."""
-    handler = logging.StreamHandler(stream)
+    handler = logging.StreamHandler(cast(TextIO, stream))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[_name_module, *shared],
