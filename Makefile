@@ -25,7 +25,7 @@ ENDURED := tests/sim/test_seeds.py tests/crash/test_kill.py tests/crash/test_que
 
 FAST_TESTS := tests/unit tests/style tests/conformance
 
-.PHONY: help run cluster demo-pipeline sim test endure check fast lint bench constraints clean
+.PHONY: help run cluster demo-pipeline sim test documents endure check fast lint bench constraints clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -46,7 +46,10 @@ sim: $(STAMPS)/run  ## simulate clusters that are hurt in every way: SEEDS=50, o
 	@exec $(BIN)/python -m duolog.sim --seeds $(or $(SEEDS),50) $(ARGS)
 
 test: $(STAMPS)/dev $(STAMPS)/test-programs  ## all tests; ARGS are passed to pytest
-	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m 'not documents' $(ARGS)
+
+documents: $(STAMPS)/dev $(STAMPS)/test-programs  ## run what documents show and a lone node cannot: Spark, clusters
+	$(BIN)/pytest --numprocesses 2 -m documents --durations 0 tests/documents $(ARGS)
 
 endure: $(STAMPS)/dev $(STAMPS)/test-programs  ## kills, faults and simulated clusters, over and over
 	DUOLOG_CRASH_ROUNDS=50 DUOLOG_CHAOS_SECONDS=45 DUOLOG_SIM_SEEDS=50 \
