@@ -1,8 +1,8 @@
-"""Gives partitions the replicas for which there were not enough brokers when they began. Pure.
+"""Adds the replicas that a topic lacks because it was made with too few brokers alive. Pure.
 
-A topic that is made without a number of replicas gets the default, as far as there are brokers:
-the first node of a cluster makes the topic of the groups' offsets alone, and nobody would ever
-ask for more copies of it.
+A topic that is made without a number of replicas gets the default, limited by the brokers alive.
+The first node of a cluster creates the offsets topic alone, and nobody would ever ask for more
+copies of it.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from duolog.core.controller.image import ClusterImage, Group
 from duolog.core.controller.moves import is_led, is_moving
 
 MOVING_MAX = 20
-"""Groups on their way at once. Each is paced, but a new broker should not follow all at once."""
+"""Groups that reassign at once. Each is paced, but a new broker should not follow all at once."""
 
 
 def completed_replicas(image: ClusterImage, now_ms: int) -> list[Decision]:

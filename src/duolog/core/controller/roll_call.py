@@ -1,4 +1,4 @@
-"""Notes which nodes came and went, for the log that an operator reads. Pure but for memory."""
+"""Reports which nodes joined and left, as events for operators. Pure but for its memory."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,10 @@ from duolog.model.cluster import LiveNode
 
 
 class RollCall:
-    """As one controller saw it. A new one takes those for present that partitions count on."""
+    """The nodes known to one controller.
+
+    A new controller first assumes that the live nodes and all in-sync members were present.
+    """
 
     def __init__(self) -> None:
         self._epochs: dict[int, int] | None = None

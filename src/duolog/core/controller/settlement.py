@@ -1,4 +1,4 @@
-"""What must be decided at once because nodes came or went, with the reasons. Pure."""
+"""Decisions that are due at once after nodes came or went, with their reasons. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ from duolog.model.partition_state import NO_LEADER, PartitionState
 
 
 def settlement(image: ClusterImage, now_ms: int) -> list[Decision]:
-    """Everything that is not as the rules of elections want it."""
+    """A decision for each group that violates the rules of elections."""
     census = Census(image)
     unsettled = [group for group in image.groups if not _is_settled(group, census)]
     decisions = (_decide(group, census, now_ms) for group in unsettled)
@@ -22,8 +22,10 @@ def settlement(image: ClusterImage, now_ms: int) -> list[Decision]:
 
 
 def admissions(image: ClusterImage) -> list[NodeRecord]:
-    """What to remember of the nodes that have registered anew, once the settlement is done:
-    until then nobody may take them for what they were."""
+    """Records of nodes that registered anew, to be stored after the settlement.
+
+    Until then nobody may trust them for what they held before.
+    """
     records = []
     for live in Census(image).unjudged:
         known = image.records.get(live.id) or NodeRecord(live.id, "")
@@ -33,7 +35,7 @@ def admissions(image: ClusterImage) -> list[NodeRecord]:
 
 
 def _is_settled(group: Group, census: Census) -> bool:
-    """Whether it is plain that nothing is to be done, as for nearly all groups."""
+    """True if plainly nothing is to be done, as for nearly all groups."""
     leader = group[0].state.leader
     return all(
         still_leads(member, leader, census)

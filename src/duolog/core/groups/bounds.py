@@ -1,4 +1,4 @@
-"""How much members may bring to a group and take from it."""
+"""Limits on what members bring to a group and take from it."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,8 @@ def check_join(request: JoinRequest, settings: GroupSettings) -> None:
 
 
 def check_group_bytes(roster: Roster, request: JoinRequest, settings: GroupSettings) -> None:
-    """With the newcomer, or with what a member brings in place of what it had."""
+    """Checks the group's size with the newcomer, or with a member's new metadata instead of its
+    old."""
     present = None
     if request.instance_id is not None:
         present = roster.member_of(request.instance_id)
