@@ -52,7 +52,7 @@ class Census:
         return self._standings[node]
 
     def may_have_lost(self, member: Member, node: int) -> bool:
-        """True if records that the node had acknowledged may be missing from its disk."""
+        """True if records that the node had reported may be missing from its disk."""
         standing = self.standing(member, node)
         if standing is Standing.RETURNED:
             was_clean = self.live[node].registration.stopped_cleanly

@@ -44,7 +44,7 @@ class Lease:
 
     @property
     def is_serving(self) -> bool:
-        """As the caller was last told by a step."""
+        """True between a RESUME and the next SUSPEND that `step` returned."""
         return self._is_serving
 
     def step(self, now_ms: int) -> Step:
