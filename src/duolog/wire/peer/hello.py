@@ -1,4 +1,4 @@
-"""The first frame each way: who speaks, and which protocol."""
+"""Hello, the first frame each way: identity of the speaker and version of the protocol."""
 
 import re
 from typing import NamedTuple
@@ -14,25 +14,26 @@ CLUSTER_NAME_CHARS_MAX = 64
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """A map on the wire, so that a later version can add to it."""
+    """Identity and version of one side; a map on the wire, so that a later version can add to
+    it."""
 
     version: int = PROTOCOL_VERSION
     cluster_id: str
     node: int
     epoch: int
-    """The speaker's broker epoch."""
+    """Broker epoch of the speaker."""
 
 
 class Identity(NamedTuple):
-    """What a node's certificate says it is."""
+    """Cluster and node that a node's certificate is made out to."""
 
     cluster: str
-    """The name that the operator gave the cluster."""
+    """Name that the operator gave the cluster."""
     node: int
 
     @property
     def uri(self) -> str:
-        """As in the certificate's subject alternative name."""
+        """URI of the certificate's subject alternative name."""
         return f"duolog://{self.cluster}/{self.node}"
 
 
@@ -41,7 +42,7 @@ def encode_hello(hello: Hello) -> bytes:
 
 
 def decode_hello(body: memoryview) -> Hello:
-    """Raises MalformedFrame."""
+    """Decodes a hello; raises MalformedFrame."""
     try:
         return msgspec.msgpack.decode(body, type=Hello)
     except msgspec.DecodeError as error:
@@ -49,16 +50,16 @@ def decode_hello(body: memoryview) -> Hello:
 
 
 def is_cluster_name(text: str) -> bool:
-    """Whether a cluster can be called so: the name becomes part of a URI."""
+    """True if the text can name a cluster: the name becomes part of a URI."""
     return re.fullmatch(rf"[A-Za-z0-9._-]{{1,{CLUSTER_NAME_CHARS_MAX}}}", text) is not None
 
 
 def objection(
     ours: Hello, theirs: Hello, *, cluster: str | None, identity: str | None
 ) -> str | None:
-    """What is wrong with the other side, or None.
+    """Reason for refusing the other side, or None.
 
-    With the name of the cluster given, only who shows a certificate of it is believed.
+    If `cluster` is given, the other side must show that cluster's certificate for its node.
     """
     if theirs.version != ours.version:
         return (
