@@ -1,4 +1,4 @@
-"""What a signed request claims about its signature, in its header or in its URL."""
+"""Signature of a request as claimed in its header or its URL, not verified yet."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -24,11 +24,11 @@ class Claim(NamedTuple):
     signed_headers: bytes
     signature: str
     query: str
-    """What of the URL's query was signed: all but the signature."""
+    """Query of the URL as it was signed: all but the signature."""
     expires_seconds: int | None
-    """How long a presigned URL is good for; None for a header."""
+    """Lifetime of a presigned URL; None for a signature in a header."""
     payload_hash: str | None
-    """That of the body, if the request itself says it."""
+    """Hash of the body, if the request states it."""
 
 
 def read_claim(query: str, headers: Mapping[bytes, bytes]) -> Claim:
@@ -114,7 +114,7 @@ def _split_credential(credential: str) -> tuple[str, Scope]:
 
 
 def _expiry(text: str) -> int:
-    # Bounded before it is converted: the length of a number is up to whoever sent it.
+    # Bounded before it is converted: the sender chooses the number's length.
     if text.isascii() and text.isdigit() and len(text) <= len(str(PRESIGNED_SECONDS_MAX)):
         seconds = int(text)
         if 1 <= seconds <= PRESIGNED_SECONDS_MAX:
