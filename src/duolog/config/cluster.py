@@ -1,4 +1,4 @@
-"""What a node must be told to be one of several."""
+"""Settings by which a node becomes a member of a cluster."""
 
 from duolog.config.address import Address
 from duolog.config.declaring import count, in_bytes, in_ms, setting

@@ -1,4 +1,4 @@
-"""What a node can be told when it starts, in the order of the reference page."""
+"""Settings of a node, in the order of the reference page."""
 
 import re
 from dataclasses import replace
@@ -17,7 +17,7 @@ MIB = 1024 * KIB
 
 
 TOPIC_PREFIX = "topic."
-"""Before a topic setting's name, it is the node's default for topics that do not set it."""
+"""Prefix that makes a topic setting's name the node's default for topics that do not set it."""
 
 
 def _is_account_id(text: str) -> bool:

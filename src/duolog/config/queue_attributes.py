@@ -1,6 +1,6 @@
-"""Every attribute of a queue, declared once: its name, default, bounds and meaning.
+"""Attributes of queues, each declared once: name, default, bounds and meaning.
 
-Those of Amazon SQS have its names, bounds and defaults; our own begin with `duolog:`.
+Attributes of Amazon SQS have its names, bounds and defaults; our own begin with `duolog:`.
 """
 
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ DeduplicationScope = Literal["queue", "messageGroup"]
 FifoThroughputLimit = Literal["perQueue", "perMessageGroupId"]
 
 EXTENSION_PREFIX = "duolog:"
-"""Before the names of attributes that Amazon SQS does not have."""
+"""Prefix of attributes that Amazon SQS does not have."""
 
 _KIB = 1024
 _DAY_SECONDS = 24 * 3600
@@ -28,14 +28,14 @@ KEY_ID_CHARS_MAX = 2_048
 class QueueConfig:
     delay_seconds: int = 0
     maximum_message_size: int = _KIB * _KIB
-    """In bytes, of the body and the attributes together."""
+    """Bytes of body and attributes together."""
     message_retention_seconds: int = 4 * _DAY_SECONDS
     receive_wait_seconds: int = 0
     visibility_timeout_seconds: int = 30
     policy: str = ""
     redrive: RedrivePolicy | None = None
     redrive_allow: RedriveAllowPolicy | None = None
-    """None allows every queue."""
+    """Queues that may send dead letters here; None for all."""
     kms_master_key_id: str = ""
     kms_reuse_seconds: int = 300
     sse_enabled: bool = False
@@ -45,16 +45,16 @@ class QueueConfig:
     fifo_throughput_limit: FifoThroughputLimit = "perQueue"
     delivery: DeliveryGuarantee = "at-least-once"
     durability: Durability | None = None
-    """None is what the node has for topics."""
+    """Durability of the messages; None for the node's default for topics."""
     source_topic: str | None = None
-    """The topic whose messages these are; None where the queue has its own."""
+    """Topic whose messages a subscription queue delivers; None if the queue has its own."""
     retain_deleted_seconds: int = 0
     push_endpoint: str | None = None
     push_concurrency: int = 4
 
     @property
     def is_high_throughput(self) -> bool:
-        """Whether the message groups of a FIFO queue are spread over several partitions."""
+        """True if the message groups of a FIFO queue are spread over several partitions."""
         return self.fifo_throughput_limit == "perMessageGroupId"
 
 
@@ -62,7 +62,7 @@ _FIELD_DEFAULTS = {field.name: field.default for field in fields(QueueConfig)}
 
 
 def _attribute(name: str, field: str, kind: Kind, doc: str, **more: Any) -> Setting:
-    """An attribute that a field of QueueConfig holds, and whose default is that field's."""
+    """An attribute that is stored in a field of QueueConfig, whose default it takes."""
     default: Any = _FIELD_DEFAULTS[field]
     return Setting(name=name, kind=kind, default=default, doc=doc, field=field, **more)
 
@@ -256,4 +256,4 @@ READ_ONLY_ATTRIBUTES = frozenset(
 FIFO_ATTRIBUTES = frozenset(
     ("ContentBasedDeduplication", "DeduplicationScope", "FifoQueue", "FifoThroughputLimit")
 )
-"""Unknown to a standard queue."""
+"""Attributes that a standard queue does not know."""

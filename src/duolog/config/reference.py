@@ -1,4 +1,4 @@
-"""The reference page of settings and attributes, generated as docs/settings.md."""
+"""Reference page of settings and attributes, generated as docs/settings.md."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,7 @@
-"""What a topic can be told: Kafka's names, our bounds.
+"""Settings of a topic: Kafka's names, our bounds.
 
-A setting that Kafka has is accepted and takes effect, or is refused with the reason. Those
-whose only honest value is the default say so in `only`.
+A setting that Kafka has is accepted and takes effect, or is refused with the reason. A setting
+whose only honest value is the default says so in `only`.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ class TopicConfig:
     cleanup_delete: bool = True
     cleanup_compact: bool = False
     retention_ms: int = 7 * 24 * 3600 * 1000
-    """-1 keeps records for ever."""
+    """Retention by time; -1 keeps records for ever."""
     retention_bytes: int = -1
-    """Per partition; -1 is no limit."""
+    """Retention by size, per partition; -1 is no limit."""
     segment_bytes: int = 1 << 30
     segment_ms: int = 7 * 24 * 3600 * 1000
     index_interval_bytes: int = 4096
@@ -33,7 +33,7 @@ class TopicConfig:
     async_replicas: int = 0
     unclean_leader_election: bool = False
     autoscale_max_partitions: int = 0
-    """0 leaves the number of partitions to the operator."""
+    """Limit up to which the cluster adds partitions; 0 leaves the number to the operator."""
     timestamp_type: TimestampType = "CreateTime"
     timestamp_before_max_ms: int = (1 << 63) - 1
     timestamp_after_max_ms: int = 3_600_000
@@ -46,13 +46,14 @@ class TopicConfig:
 
 
 SEGMENT_BYTES_MIN = 16 * 1024
-"""Kafka asks for 1 MiB. Smaller segments are a way to see rolling and retention work."""
+"""Smallest segment. Kafka requires 1 MiB; smaller segments help to try out rolling and
+retention."""
 
 _FIELD_DEFAULTS = {field.name: field.default for field in fields(TopicConfig)}
 
 
 def _kept(name: str, field: str, kind: Kind, doc: str, **more: Any) -> Setting:
-    """A setting that a field of TopicConfig holds, and whose default is that field's."""
+    """A setting that is stored in a field of TopicConfig, whose default it takes."""
     default: Any = _FIELD_DEFAULTS[field]
     return Setting(name=name, kind=kind, default=default, doc=doc, field=field, **more)
 
@@ -257,7 +258,7 @@ _GONE = {
     "message.timestamp.difference.max.ms": "use message.timestamp.before.max.ms and"
     " message.timestamp.after.max.ms",
 }
-"""Settings that older Kafka had, and what became of them."""
+"""Settings of older Kafka versions, and the advice for each."""
 
 
 def parse_topic_setting(name: str, text: str) -> Value:
@@ -272,7 +273,7 @@ def parse_topic_setting(name: str, text: str) -> Value:
 
 
 def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
-    """The same settings, each written in the one way in which it is kept and shown."""
+    """The settings, each in its canonical text."""
     values = {name: parse_topic_setting(name, text) for name, text in overrides.items()}
     return {name: TOPIC_SETTINGS[name].to_text(value) for name, value in values.items()}
 
@@ -280,7 +281,7 @@ def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
 def parse_topic_config(
     overrides: Mapping[str, str], defaults: Mapping[str, str] = MappingProxyType({})
 ) -> TopicConfig:
-    """The configuration that a topic's own settings and the node's defaults make together."""
+    """The configuration of a topic with these settings of its own and the node's defaults."""
     values: dict[str, Any] = {}
     for name, text in {**defaults, **overrides}.items():
         value = parse_topic_setting(name, text)

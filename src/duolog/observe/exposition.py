@@ -1,4 +1,4 @@
-"""Metrics as Prometheus reads them."""
+"""Renders metrics in Prometheus's text format."""
 
 from collections.abc import Iterable, Iterator
 
@@ -39,7 +39,7 @@ def render_samples(samples: Iterable[Sample]) -> bytes:
 
 
 def _families(samples: Iterable[Sample]) -> list[Metric]:
-    """Series of the same name are put together, as the format demands."""
+    """Groups series of the same name, as the format requires."""
     families: dict[str, Metric] = {}
     for sample in samples:
         family = families.get(sample.name)
