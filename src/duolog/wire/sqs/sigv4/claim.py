@@ -20,7 +20,7 @@ class Claim(NamedTuple):
     access_key: str
     scope: Scope
     timestamp: str
-    """As given; not yet known to be one."""
+    """Time as given, which may not be a valid one."""
     signed_headers: bytes
     signature: str
     query: str
