@@ -31,14 +31,14 @@ class TopicImage:
     kind: TopicKind = "topic"
     autoscale_partitions_max: int = 0
     """Limit up to which the topic grows by itself; 0 disables autoscaling."""
-    taking: int | None = None
+    open_limit: int | None = None
     """Number of a queue's partitions that accept new messages; None is all."""
     factor: int | None = None
     """Wanted number of replicas, if it was made while fewer brokers were alive."""
 
     @property
-    def taking_count(self) -> int:
-        return self.partitions if self.taking is None else self.taking
+    def open_partition_count(self) -> int:
+        return self.partitions if self.open_limit is None else self.open_limit
 
 
 class Member(NamedTuple):
