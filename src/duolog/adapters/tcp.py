@@ -272,7 +272,7 @@ class TcpListener:
             except OSError as error:
                 if error.errno not in _OUT_OF_DESCRIPTORS:
                     raise
-                log.error("cannot accept connections for a moment", error=str(error))
+                log.error("accepting paused: out of descriptors or memory", error=str(error))
                 self._loop.remove_reader(self._socket.fileno())
                 self._resume = self._loop.call_later(ACCEPT_PAUSE_SECONDS, self._accept_again)
                 return

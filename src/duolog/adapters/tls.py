@@ -193,7 +193,7 @@ class TlsTransport(TcpTransport):
         return piece
 
     def _take(self, bytes_max: int) -> memoryview:
-        """Up to `bytes_max` bytes from the head of the backlog."""
+        """Takes up to `bytes_max` bytes from the head of the backlog."""
         backlog = self._backlog
         head = backlog[0]
         if not isinstance(head, FileRange):

@@ -162,7 +162,7 @@ def _name_of(variable: str) -> str:
     if name is None:
         meant = nearest(variable.removeprefix(ENVIRONMENT_PREFIX).lower(), _lower_variables())
         raise SettingError(
-            f"The environment variable {variable} is no setting"
+            f"The environment variable {variable} is not a setting"
             + (f"; did you mean {ENVIRONMENT_PREFIX}{meant.upper()}?" if meant else ".")
         )
     return name

@@ -52,7 +52,7 @@ def check_queue_name(name: str) -> None:
     if len(name) > QUEUE_NAME_CHARS_MAX or not _LEGAL_QUEUE.match(name):
         raise InvalidParameterValue(FIFO_NAME_RULE if is_fifo(name) else STANDARD_NAME_RULE)
     if is_reserved(name):
-        raise InvalidParameterValue(f"The name {name} is one that the system itself uses.")
+        raise InvalidParameterValue(f"The name {name} is reserved for the system.")
 
 
 def is_fifo(queue: str) -> bool:

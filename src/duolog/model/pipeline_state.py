@@ -27,7 +27,7 @@ class PipelineState(msgspec.Struct, frozen=True):
     """Duration of the last round that ended."""
     last_rows: int = 0
     offsets: dict[str, dict[int, int]] = {}
-    """By topic and partition, the next offset to read."""
+    """Next offset to read, by topic and partition."""
     facts: dict[str, str | int | float | bool | None] = {}
     """Facts that the pipeline itself reports about its last round."""
     error: str | None = None

@@ -31,7 +31,7 @@ def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
             raise CorruptBatch(f"a batch of format {header.magic}")
         size = header.size
         if not HEADER_BYTES <= size <= len(view) - at:
-            raise CorruptBatch("the length of a batch does not fit what is there")
+            raise CorruptBatch("the length of a batch does not fit the data")
         yield header, view[at : at + size]
         at += size
 

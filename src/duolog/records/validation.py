@@ -68,11 +68,11 @@ def check_batch(data: memoryview, bytes_max: int) -> BatchHeader:
     if length != size - LENGTH_PREFIX_BYTES:
         raise CorruptBatch("the batch is not as long as it says, or others follow it")
     if size > bytes_max:
-        raise BatchTooLarge(f"a batch of {size} bytes, where at most {bytes_max} are taken")
+        raise BatchTooLarge(f"a batch of {size} bytes exceeds the limit of {bytes_max}")
     if crc32c(data[CRC_FROM:]) != crc:
         raise CorruptBatch("the checksum of the batch is wrong")
     if not 0 <= last_offset_delta == count - 1:
-        raise CorruptBatch("the count of records is not that of their offsets")
+        raise CorruptBatch("the record count does not match the offsets of the batch")
     if attributes & _BROKER_BITS:
         raise _refusal_of_attributes(attributes)
     if producer_id >= 0 > sequence:
@@ -125,11 +125,13 @@ def _refusal_of_short(data: memoryview) -> Refusal:
 
 def _refusal_of_format(magic: int) -> Refusal:
     if 0 <= magic < MAGIC:
-        return UnsupportedFormat(f"messages of format {magic} are not taken, only record batches")
+        return UnsupportedFormat(
+            f"messages of format {magic} are not supported, only record batches"
+        )
     return CorruptBatch(f"a batch of format {magic}")
 
 
 def _refusal_of_attributes(attributes: int) -> Refusal:
     if attributes & LOG_APPEND_TIME_BIT:
-        return InvalidTimestamp("only the broker says that a timestamp is that of the append")
+        return InvalidTimestamp("only the broker may set the LogAppendTime attribute")
     return InvalidRecord("only the broker writes control batches and delete horizons")

@@ -42,7 +42,7 @@ def parse_store_address(text: str) -> StoreAddress:
     """Parses an address; raises BadAddress."""
     scheme, separator, rest = text.strip().partition("://")
     if not separator or scheme not in _SCHEMES:
-        raise BadAddress(f"{text!r} is not an address of a store: write {_FORM}")
+        raise BadAddress(f"{text!r} is not the address of a store: write {_FORM}")
     endpoints = tuple(_parse_endpoint(part.strip()) for part in rest.rstrip("/").split(","))
     if len(endpoints) > ENDPOINTS_MAX:
         raise BadAddress(f"{text!r} names more than {ENDPOINTS_MAX} endpoints")
@@ -55,7 +55,7 @@ def cluster_prefix(cluster: str) -> str:
     """Prefix of all keys of this cluster; several clusters can share an etcd."""
     if not _CLUSTER.fullmatch(cluster):
         raise BadAddress(
-            f"{cluster!r} is not a name of a cluster: use up to 100 letters, digits, '.', '_', '-'"
+            f"{cluster!r} is not a cluster name: use up to 100 letters, digits, '.', '_', '-'"
         )
     return f"/duolog/{cluster}/"
 

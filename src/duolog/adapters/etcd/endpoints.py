@@ -100,7 +100,7 @@ class Endpoints:
             return chosen is not None
         left, self._current = self._current, chosen
         log.warning(
-            "another etcd endpoint is used",
+            "etcd endpoint changed",
             left=str(left.endpoint),
             reason=str(problem),
             chosen=str(chosen.endpoint),

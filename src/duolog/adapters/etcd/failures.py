@@ -58,5 +58,5 @@ class Refused(RequestFailed):
         if "database space exceeded" in self.message:
             return "; compact and defragment it, then disarm its alarm"
         if self.wants_token:
-            return "; it wants a user and a password"
+            return "; it requires a user and a password"
         return ""

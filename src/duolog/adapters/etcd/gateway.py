@@ -36,7 +36,7 @@ class Gateway:
             async with asyncio.timeout_at(deadline):
                 await self._turns.acquire()
         except TimeoutError:
-            raise NotSent(f"{REQUESTS_MAX} requests before this one are not answered") from None
+            raise NotSent(f"{REQUESTS_MAX} earlier requests are still unanswered") from None
         try:
             connection = self._take_kept() or await self._connect(deadline)
             status, answer = await self._ask(connection, path, body, token, deadline)

@@ -38,7 +38,9 @@ class Keys:
         try:
             text = key.decode()
         except UnicodeDecodeError:
-            raise StoreUnavailable(f"etcd holds a key that is no text, {key!r}") from None
+            raise StoreUnavailable(f"etcd holds a key that is not text, {key!r}") from None
         if not text.startswith(self._prefix):
-            raise StoreUnavailable(f"etcd answers with {text!r}, which was not asked for")
+            raise StoreUnavailable(
+                f"etcd answers with {text!r}, which is outside the cluster's prefix"
+            )
         return text[len(self._prefix) :]

@@ -75,8 +75,8 @@ class Session:
             self._cluster_id = header.cluster_id
         elif header.cluster_id != self._cluster_id:
             raise NoAnswer(
-                f"it is of the etcd cluster {header.cluster_id}, and others that were given are"
-                f" of {self._cluster_id}"
+                f"it belongs to etcd cluster {header.cluster_id}, and another endpoint to"
+                f" {self._cluster_id}"
             )
 
 

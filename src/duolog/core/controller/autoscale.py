@@ -59,12 +59,12 @@ class Autoscale:
         if self._hot[topic.id] >= HOT_LOOKS and (wanted := _more(topic)) > used:
             self._hot[topic.id] = 0
             what = "partitions added" if wanted > topic.partitions else "partitions opened"
-            text = f"Each of its partitions makes {load / 1024:.0f} KiB/s of load; now {wanted}."
+            text = f"Load per partition: {load / 1024:.0f} KiB/s; it now uses {wanted} partitions."
             return Scaling(topic, wanted, Event(now_ms, what, topic.name, text))
         if self._idle[topic.id] >= IDLE_LOOKS and is_standard and used > 1:
             self._idle[topic.id] = 0
             wanted = used // 2
-            text = f"It has been idle; {wanted} of {used} partitions take its messages now."
+            text = f"It has been idle; {wanted} of {used} partitions accept new messages now."
             return Scaling(topic, wanted, Event(now_ms, "partitions closed", topic.name, text))
         return None
 

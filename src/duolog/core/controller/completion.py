@@ -49,7 +49,7 @@ def _completed(
     if not added:
         return None
     text = (
-        f"It was made when there were fewer brokers; of {wanted} replicas that are wanted,"
-        f" {len(target)} can be had now: also on {', '.join(map(str, added))}."
+        f"It was created with fewer brokers; {len(target)} of {wanted} replicas are possible now:"
+        f" also on node {', '.join(map(str, added))}."
     )
     return reassigned(group, target, Event(now_ms, "reassignment begun", group[0].text, text))

@@ -95,6 +95,6 @@ def _move(
     if target == list(group[0].state.replicas):
         return None
     gone = sorted(set(group[0].state.replicas) - set(target))
-    text = f"Node {', '.join(map(str, gone))} is draining; the replicas go to {target}."
+    text = f"Node {', '.join(map(str, gone))} is draining; the replicas move to {target}."
     event = Event(now_ms, "reassignment begun", group[0].text, text)
     return reassigned(group, target, event)

@@ -132,8 +132,8 @@ class _Moving:
         live = self._census.live[target]
         states = [_preferring(member.state, target, live.epoch) for member in group]
         text = (
-            f"Node {group[0].state.leader} is busier than the others; node {target} leads, and"
-            f" is preferred from now on. The partition makes {cost / 1024:.0f} KiB/s of load."
+            f"Node {group[0].state.leader} is overloaded; node {target} leads and is preferred"
+            f" now. The partition has a load of {cost / 1024:.0f} KiB/s."
         )
         event = Event(self._now_ms, "leader moved", group[0].text, text)
         return Decision(difference(group, states), (live,), (event,))

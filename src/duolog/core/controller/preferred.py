@@ -33,5 +33,5 @@ def _event(group: Group, preferred: int, now_ms: int) -> Event:
         now_ms,
         "leader moved",
         group[0].text,
-        f"Node {preferred} is the preferred leader and in sync; node {group[0].state.leader} led.",
+        f"Node {preferred}, the preferred leader, is in sync; node {group[0].state.leader} led.",
     )

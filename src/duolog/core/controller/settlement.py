@@ -81,9 +81,9 @@ def _events(member: Member, state: PartitionState, census: Census, now_ms: int) 
             now_ms,
             "data lost",
             member.text,
-            f"The last copy that had everything was on {_nodes(emptied)}, whose data directory"
-            " is another one now. Start the node with its old directory, or allow"
-            " unclean.leader.election.enable for the topic to go on with what others have.",
+            f"The last complete replica was on {_nodes(emptied)}, which now has a different data"
+            " directory. Start the node with its old directory, or set"
+            " unclean.leader.election.enable for the topic to continue with what others have.",
         )
 
 
@@ -98,15 +98,15 @@ def _why_elected(old: PartitionState, state: PartitionState) -> str:
 def _why_unclean(state: PartitionState) -> str:
     return (
         f"Node {state.leader} leads in epoch {state.leader_epoch} though it was not in sync, as"
-        " the topic allows: what it had not copied is lost."
+        " the topic allows: records that it had not copied are lost."
     )
 
 
 def _why_nobody(state: PartitionState) -> str:
     if not state.in_sync and not state.eligible:
-        return "Nobody can lead: no replica is known to have everything."
+        return "No replica can lead: none is known to have everything."
     waited_for = dict.fromkeys((*state.in_sync, *state.eligible))
-    return f"Nobody can lead before one of these is back: {_nodes(tuple(waited_for))}."
+    return f"No replica can lead before one of these returns: {_nodes(tuple(waited_for))}."
 
 
 def _nodes(nodes: Sequence[int]) -> str:

@@ -72,6 +72,6 @@ class _Spreading:
         if replicas[0] == fullest:
             self._led[fullest] -= 1
             self._led[emptiest] += 1
-        text = f"Node {emptiest} holds less than node {fullest}; a replica goes there."
+        text = f"Node {emptiest} holds fewer replicas than node {fullest}, and gets one of them."
         event = Event(self._now_ms, "reassignment begun", group[0].text, text)
         return reassigned(group, target, event)

@@ -20,9 +20,7 @@ def check_join(request: JoinRequest, settings: GroupSettings) -> None:
     if any(len(each.encode()) > GROUP_TEXT_BYTES_MAX for each in texts):
         raise InvalidRequest(f"a name in a group has at most {GROUP_TEXT_BYTES_MAX} bytes")
     if request.metadata_bytes > settings.member_bytes_max:
-        raise InvalidRequest(
-            f"a member brings at most {settings.member_bytes_max} bytes of metadata"
-        )
+        raise InvalidRequest(f"a member has at most {settings.member_bytes_max} bytes of metadata")
 
 
 def check_group_bytes(roster: Roster, request: JoinRequest, settings: GroupSettings) -> None:
@@ -34,7 +32,7 @@ def check_group_bytes(roster: Roster, request: JoinRequest, settings: GroupSetti
     member = roster.members.get(present or request.member_id)
     others_bytes = roster.size_bytes - (member.size_bytes if member else 0)
     if others_bytes + request.size_bytes > settings.group_bytes_max:
-        raise GroupMaxSizeReached("what the group's members bring is too large together")
+        raise GroupMaxSizeReached("the metadata of the group's members is too large in total")
 
 
 def check_assignments(assignments: Mapping[str, bytes], settings: GroupSettings) -> None:

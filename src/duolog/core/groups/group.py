@@ -145,7 +145,7 @@ class Group:
     def delete_offsets(self, named: Iterable[TopicPartition], ticket: Ticket) -> list[Effect]:
         alive = self.state is not GroupState.EMPTY
         if alive and self.protocol_type != CONSUMER_PROTOCOL:
-            raise GroupNotEmpty("the group has members, and what they read is not known")
+            raise GroupNotEmpty("the group has members, and their subscriptions are unknown")
         refused: dict[TopicPartition, Refusal] = {}
         records: list[GroupRecord] = []
         subscribed = self._rebalance.subscribed

@@ -45,13 +45,13 @@ class Membership:
         roster = self._rebalance.roster
         check_join(request, self._settings)
         if not self._has_room_for(request.member_id):
-            refusal = Answer(ticket, GroupMaxSizeReached("the group has its most members"))
+            refusal = Answer(ticket, GroupMaxSizeReached("the group has the most members allowed"))
             if request.member_id in roster:
                 return [refusal, *self._rebalance.remove([request.member_id], now)]
             return [refusal]
         check_group_bytes(roster, request, self._settings)
         if not roster.can_join_with(request.protocol_type, request.protocols):
-            raise InconsistentGroupProtocol("no protocol that all members of the group know")
+            raise InconsistentGroupProtocol("no assignment protocol that all members support")
         if request.member_id == UNKNOWN_MEMBER_ID:
             return self._join_unknown(request, ticket, now)
         if request.member_id in roster.pending:
@@ -136,7 +136,7 @@ class Membership:
                 return self._replace(old_id, request, ticket, now)
         elif request.knows_id_handshake:
             if len(roster.pending) >= self._settings.group_size_max:
-                raise GroupMaxSizeReached("as many members are about to join as are allowed")
+                raise GroupMaxSizeReached("too many members are about to join")
             # With an id of its own the client can retry after a lost answer without leaving a
             # second, dead member behind.
             until_ms = now.monotonic_ms + request.session_timeout_ms

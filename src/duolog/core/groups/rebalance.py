@@ -133,7 +133,7 @@ class Rebalance:
         return [Write((self.record(now, assignments),))]
 
     def assigned(self, metadata: GroupMetadata, now: Moment) -> list[Effect]:
-        """Takes effect of metadata that became durable, if the group is still waiting for it."""
+        """Applies metadata that became durable, if the group is still waiting for it."""
         if (
             self.state is not GroupState.COMPLETING_REBALANCE
             or metadata.generation != self.generation

@@ -87,5 +87,5 @@ class Lease:
         self._serve_until_ms = max(self._serve_until_ms, sent_ms + self._served_ms)
 
     def lost(self) -> None:
-        """The store says that the lease is gone."""
+        """Notes that the store has ended the lease."""
         self._is_lost = True

@@ -18,8 +18,8 @@ GENERATION_MS = 60_000
 search."""
 
 _KEY_BYTES = 15
-"""Digest size: unguessable, yet a quarter less memory than sixteen bytes would take, since Python
-allocates in steps of sixteen, of which a bytes object uses 33 itself."""
+"""Digest size: unguessable, yet a quarter less memory than with sixteen bytes, since Python adds
+33 bytes to each and allocates in steps of sixteen."""
 
 
 class Deduplication:

@@ -110,7 +110,7 @@ class Ungrouped:
 def take_turns(
     returned: Iterable[int], fresh: Sequence[int], returned_next: bool, count: int
 ) -> list[int]:
-    """Up to `count` of both in turn, then more of one when the other has run out."""
+    """Alternates between both, up to `count`; goes on with one when the other has run out."""
     first: Sequence[int] = list(islice(returned, count))
     second = fresh
     if not returned_next:

@@ -1,4 +1,4 @@
-"""Leader's knowledge of its followers, and the decisions that follow from it. Pure.
+"""Leadership of a partition: the leader's view of its followers, and its decisions. Pure.
 
 Driven by broker/leading.py and broker/replication: they report fetches and the time, and ask how
 far records are committed and who should enter or leave the in-sync set. The set itself changes only

@@ -8,7 +8,7 @@ import msgspec
 from duolog.wire.peer.frames import MalformedFrame
 
 PROTOCOL_VERSION = 1
-"""Raised when nodes of the version before could misunderstand this one."""
+"""Version of the protocol; raised when nodes of the version before could misunderstand it."""
 
 CLUSTER_NAME_CHARS_MAX = 64
 
@@ -64,11 +64,11 @@ def objection(
     if theirs.version != ours.version:
         return (
             f"node {theirs.node} speaks version {theirs.version} of the protocol between nodes,"
-            f" and node {ours.node} version {ours.version}; run versions next to each other"
+            f" and node {ours.node} version {ours.version}; a cluster mixes adjacent versions only"
         )
     if theirs.cluster_id != ours.cluster_id:
         return (
-            f"node {theirs.node} is of cluster {theirs.cluster_id}, and node {ours.node} of"
+            f"node {theirs.node} belongs to cluster {theirs.cluster_id}, and node {ours.node} to"
             f" cluster {ours.cluster_id}; check addresses and the metadata store of both"
         )
     if theirs.node == ours.node:

@@ -38,7 +38,7 @@ def read_claim(query: str, headers: Mapping[bytes, bytes]) -> Claim:
     if f"{_IN_URL}=" in query:
         return _claim_in_url(query, headers)
     if "SignatureVersion=" in query or "X-Amz-Algorithm=" in query:
-        raise InvalidSecurity("Requests are signed with AWS Signature Version 4.")
+        raise InvalidSecurity("Requests must be signed with AWS Signature Version 4.")
     raise MissingAuthenticationToken("Request is missing Authentication Token")
 
 
@@ -95,7 +95,7 @@ def _claim_in_url(query: str, headers: Mapping[bytes, bytes]) -> Claim:
 
 def _check_algorithm(algorithm: str) -> None:
     if algorithm != ALGORITHM:
-        raise InvalidSecurity(f"Requests are signed with {ALGORITHM}.")
+        raise InvalidSecurity(f"Requests must be signed with {ALGORITHM}.")
 
 
 def _split_credential(credential: str) -> tuple[str, Scope]:
