@@ -162,7 +162,9 @@ async def open_node(
         cleanup.push_async_callback(cluster.leave)
     if metering is not None:
         topic = usage_topic(broker, None if cluster is None else cluster.peers)
-        metering.start(topic, lambda name: queues.find(name) is not None, is_alone=cluster is None)
+        metering.start(
+            topic, lambda name: queues.find(name) is not None, is_only_node=cluster is None
+        )
         cleanup.push_async_callback(metering.stop)
     return node
 

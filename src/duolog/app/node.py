@@ -169,8 +169,8 @@ async def _open(
         store = await open_store(settings, directory, clock, storage_failed)
         cleanup.push_async_callback(store.close)
         cluster_id = await establish_cluster_id(store, uuid.uuid4)
-        is_alone = not settings.text("cluster.name")
-        holds_topics = is_alone and bool((await store.range(TOPICS_PREFIX)).entries)
+        is_only_node = not settings.text("cluster.name")
+        holds_topics = is_only_node and bool((await store.range(TOPICS_PREFIX)).entries)
         identity = directory.claim(
             cluster_id, settings.integer("node.id"), holds_topics=holds_topics, new_id=uuid.uuid4
         )

@@ -58,7 +58,7 @@ class Cluster:
         self.restarts += 1
         process = machine.start()
         machine.on_ended = lambda: self._ended(number)
-        self.nodes[number] = node = SimNode(process, number, is_alone=len(self.machines) == 1)
+        self.nodes[number] = node = SimNode(process, number, is_only_node=len(self.machines) == 1)
         main = process.loop.create_task(node.main())
         main.add_done_callback(lambda task: self._returned(number, process, task))
 

@@ -54,10 +54,10 @@ CLEAN_STOP = "clean-stop"
 
 
 class SimNode:
-    def __init__(self, process: Process, number: int, *, is_alone: bool) -> None:
+    def __init__(self, process: Process, number: int, *, is_only_node: bool) -> None:
         self.process = process
         self.number = number
-        self._is_alone = is_alone
+        self._is_only_node = is_only_node
         self._stopped: asyncio.Future[int] = process.loop.create_future()
         self.parts: Node | None = None
         """The assembled node; None until it is open."""
@@ -113,7 +113,7 @@ class SimNode:
             disk=process.disk,
             store=process.store,
             poster=Nowhere(),
-            peer_network=None if self._is_alone else process.network,
+            peer_network=None if self._is_only_node else process.network,
             new_id=process.new_id,
             new_token=process.random.randbytes,
             new_session_id=partial(process.random.randint, 1, SESSION_ID_MAX),
@@ -121,7 +121,7 @@ class SimNode:
 
     def _settings(self) -> Settings:
         flags = {"node.id": str(self.number), **HASTE}
-        if not self._is_alone:
+        if not self._is_only_node:
             flags |= CLUSTER
         return Settings.load(flags)
 
