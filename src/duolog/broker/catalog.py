@@ -268,15 +268,15 @@ class Catalog:
         """Ends the automatic raising of the replica count: an operator has chosen it."""
         await self._edit(name, lambda topic: replace(topic, factor=None))
 
-    async def open_partitions(self, name: str, taking: int | None) -> Topic:
-        """Sends a queue's messages to the topic's first `taking` partitions only; None: to all."""
-        return await self._edit(name, lambda topic: _opened(topic, taking))
+    async def open_partitions(self, name: str, open_limit: int | None) -> Topic:
+        """Sends a queue's messages to the first `open_limit` partitions only; None: to all."""
+        return await self._edit(name, lambda topic: _opened(topic, open_limit))
 
     async def retire_partition(self, name: str, topic_id: uuid.UUID, index: int) -> Topic:
         """Marks an empty partition as retired: the queue's receivers no longer ask it."""
 
         def retired(topic: Topic) -> Topic:
-            if topic.id != topic_id or index < topic.taking_count:
+            if topic.id != topic_id or index < topic.open_partition_count:
                 return topic
             return replace(topic, retired=tuple(sorted({*topic.retired, index})))
 
@@ -333,9 +333,9 @@ class Catalog:
         return begun
 
 
-def _opened(topic: Topic, taking: int | None) -> Topic:
-    opened = replace(topic, taking=taking)
-    retired = tuple(index for index in topic.retired if index >= opened.taking_count)
+def _opened(topic: Topic, open_limit: int | None) -> Topic:
+    opened = replace(topic, open_limit=open_limit)
+    retired = tuple(index for index in topic.retired if index >= opened.open_partition_count)
     return replace(opened, retired=retired)
 
 

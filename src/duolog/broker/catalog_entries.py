@@ -39,27 +39,28 @@ class Topic:
     beside: uuid.UUID | None = None
     """For a queue's journal: id of the topic whose partitions it accompanies. Partition i of both
     has the same replicas and the same leader; they move together."""
-    taking: int | None = None
-    """For a queue's topic: the first `taking` partitions take messages sent to the queue; the
-    others keep older ones and those of Kafka producers. None: all partitions take messages."""
+    open_limit: int | None = None
+    """For a queue's topic: only the first `open_limit` partitions are open, which means that they
+    take messages sent to the queue. The others keep older messages, and take those of Kafka
+    producers. None: all partitions are open."""
     retired: tuple[int, ...] = ()
-    """Partitions beyond `taking` without messages; the queue's receivers do not ask them."""
+    """Partitions that are neither open nor have messages; receivers do not ask them."""
     factor: int | None = None
     """Replicas per partition once there are enough brokers. Set if the topic was created without
     a number while there were fewer brokers than the default factor."""
 
     @property
-    def taking_count(self) -> int:
-        return self.partitions if self.taking is None else min(self.taking, self.partitions)
+    def open_partition_count(self) -> int:
+        return self.partitions if self.open_limit is None else min(self.open_limit, self.partitions)
 
 
-class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True):
+class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True, rename={"open_limit": "taking"}):
     name: str
     id: uuid.UUID
     partitions: int
     overrides: dict[str, str]
     beside: uuid.UUID | None = None
-    taking: int | None = None
+    open_limit: int | None = None
     retired: tuple[int, ...] = ()
     factor: int | None = None
 
@@ -94,7 +95,7 @@ def encode_topic(topic: Topic) -> bytes:
             topic.partitions,
             dict(topic.overrides),
             topic.beside,
-            topic.taking,
+            topic.open_limit,
             topic.retired,
             topic.factor,
         )
@@ -112,7 +113,7 @@ def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
         internal=is_internal(value.name),
         mod_revision=entry.mod_revision,
         beside=value.beside,
-        taking=value.taking,
+        open_limit=value.open_limit,
         retired=value.retired,
         factor=value.factor,
     )
