@@ -1,4 +1,4 @@
-"""How the pipelines' last runs went, for metrics: read from the files that they write."""
+"""Metrics of the pipelines' last runs, read from the files that they write."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +11,7 @@ from duolog.observe.metrics import Metrics, Sample
 
 
 def register_pipeline_gauges(metrics: Metrics, states: Path) -> None:
-    """There are no series where no pipeline has run."""
+    """Register the metrics; a pipeline has none before its first run."""
     metrics.labelled.append(partial(pipeline_samples, states))
 
 
@@ -35,7 +35,7 @@ def pipeline_samples(states: Path) -> Iterator[Sample]:
 
 
 def _found(directory: Path) -> list[PipelineState]:
-    """What is no state of a pipeline is left out: metrics must not fail because of it."""
+    """States in the directory; unreadable files are left out, lest metrics fail because of them."""
     try:
         files = sorted(directory.glob(f"[!.]*{STATE_SUFFIX}"))[:PIPELINES_MAX]
     except OSError:

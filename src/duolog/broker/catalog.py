@@ -267,15 +267,15 @@ class Catalog:
         """An operator says from now on how many replicas there are."""
         await self._edit(name, lambda topic: replace(topic, factor=None))
 
-    async def open_partitions(self, name: str, taking: int | None) -> Topic:
+    async def open_partitions(self, name: str, open_limit: int | None) -> Topic:
         """Let only the first so many partitions of a queue's topic take its messages."""
-        return await self._edit(name, lambda topic: _opened(topic, taking))
+        return await self._edit(name, lambda topic: _opened(topic, open_limit))
 
     async def retire_partition(self, name: str, topic_id: uuid.UUID, index: int) -> Topic:
         """Tell the receivers of a queue that the partition has nothing for them."""
 
         def retired(topic: Topic) -> Topic:
-            if topic.id != topic_id or index < topic.taking_count:
+            if topic.id != topic_id or index < topic.open_partition_count:
                 return topic
             return replace(topic, retired=tuple(sorted({*topic.retired, index})))
 
@@ -332,9 +332,9 @@ class Catalog:
         return begun
 
 
-def _opened(topic: Topic, taking: int | None) -> Topic:
-    opened = replace(topic, taking=taking)
-    retired = tuple(index for index in topic.retired if index >= opened.taking_count)
+def _opened(topic: Topic, open_limit: int | None) -> Topic:
+    opened = replace(topic, open_limit=open_limit)
+    retired = tuple(index for index in topic.retired if index >= opened.open_partition_count)
     return replace(opened, retired=retired)
 
 

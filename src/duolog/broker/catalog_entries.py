@@ -39,7 +39,7 @@ class Topic:
     beside: uuid.UUID | None = None
     """Of a queue's journal: the topic whose partitions its own accompany. Partition i of both
     has the same replicas and the same leader, and they move as one."""
-    taking: int | None = None
+    open_limit: int | None = None
     """Of a queue's topic: only the first so many partitions take messages that are sent to the
     queue. The others have what came before, and what Kafka producers write. None is all."""
     retired: tuple[int, ...] = ()
@@ -49,17 +49,17 @@ class Topic:
     did not insist on a number, and there were fewer than the default."""
 
     @property
-    def taking_count(self) -> int:
-        return self.partitions if self.taking is None else min(self.taking, self.partitions)
+    def open_partition_count(self) -> int:
+        return self.partitions if self.open_limit is None else min(self.open_limit, self.partitions)
 
 
-class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True):
+class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True, rename={"open_limit": "taking"}):
     name: str
     id: uuid.UUID
     partitions: int
     overrides: dict[str, str]
     beside: uuid.UUID | None = None
-    taking: int | None = None
+    open_limit: int | None = None
     retired: tuple[int, ...] = ()
     factor: int | None = None
 
@@ -94,7 +94,7 @@ def encode_topic(topic: Topic) -> bytes:
             topic.partitions,
             dict(topic.overrides),
             topic.beside,
-            topic.taking,
+            topic.open_limit,
             topic.retired,
             topic.factor,
         )
@@ -112,7 +112,7 @@ def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
         internal=is_internal(value.name),
         mod_revision=entry.mod_revision,
         beside=value.beside,
-        taking=value.taking,
+        open_limit=value.open_limit,
         retired=value.retired,
         factor=value.factor,
     )

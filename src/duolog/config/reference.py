@@ -16,7 +16,7 @@ A setting is given by a flag (`--set name=value`), by an environment variable
 (`DUOLOG_` and the name in capitals, dots as underscores), or in a TOML file (`--config file`),
 in which the name is the path of the key. A flag beats the environment, which beats the file.
 
-```console
+```sh
 duolog serve --set num.partitions=4
 DUOLOG_NUM_PARTITIONS=4 duolog serve
 ```

@@ -69,6 +69,9 @@ class Appender:
         self.end_offset = self.segments[-1].end_offset
         """Next offset to write; what is only staged does not count."""
         self.staged_end_offset = self.end_offset
+        """Offset of the next batch to stage. It runs ahead of `end_offset` within a turn: batches
+        get their offsets one by one and reach the file together, in one write. A failed write
+        sets it back, so that nobody reads, or replicates, an offset that no file holds."""
         self.durable_offset = recovered.durable_offset
         """Everything below it is on stable storage."""
         self._rescan_until = recovery_point

@@ -141,7 +141,7 @@ def _image(topic: Topic, names: set[str]) -> TopicImage:
         is_fsync=topic.config.durability == "fsync",
         is_unclean_allowed=topic.config.unclean_leader_election,
         autoscale_partitions_max=topic.config.autoscale_max_partitions,
-        taking=topic.taking_count,
+        open_limit=topic.open_partition_count,
         factor=topic.factor,
     )
     if queue_state_topic(topic.name) not in names:

@@ -72,13 +72,15 @@ class Metering:
         if self._sender is not None:
             self._sender.wake()
 
-    def start(self, topic: UsageTopic, is_queue: Callable[[str], bool], *, is_alone: bool) -> None:
+    def start(
+        self, topic: UsageTopic, is_queue: Callable[[str], bool], *, is_only_node: bool
+    ) -> None:
         """All partitions and queues are open; nobody was served yet."""
         broker, journal = self._broker, self._journal
         count_uncounted(broker, journal.marks)
         # Of a node alone, nobody else has counted what was stored while it was down.
         now_ms = broker.clock.now_ms()
-        since_ms = min(journal.stored_ms or now_ms, now_ms) if is_alone else now_ms
+        since_ms = min(journal.stored_ms or now_ms, now_ms) if is_only_node else now_ms
         self._stored = StoredUsage(broker, self.meter, is_queue, since_ms)
         self._sender = UsageSender(
             journal,

@@ -54,7 +54,7 @@ class Autoscale:
         self._hot[topic.id] = self._hot.get(topic.id, 0) + 1 if load >= HOT_LOAD else 0
         self._idle[topic.id] = self._idle.get(topic.id, 0) + 1 if load <= IDLE_LOAD else 0
         is_standard = topic.kind == "standard queue"
-        used = topic.taking_count
+        used = topic.open_partition_count
         if self._hot[topic.id] >= HOT_LOOKS and (wanted := _more(topic)) > used:
             self._hot[topic.id] = 0
             what = "partitions added" if wanted > topic.partitions else "partitions opened"
@@ -70,7 +70,7 @@ class Autoscale:
 
 def _more(topic: TopicImage) -> int:
     """How many a hot topic should use."""
-    used = topic.taking_count
+    used = topic.open_partition_count
     if used == topic.partitions:
         return min(2 * used, max(used, topic.autoscale_partitions_max))
     # A FIFO queue uses fewer than it has because of what its attributes promise.
@@ -80,4 +80,4 @@ def _more(topic: TopicImage) -> int:
 def _load_per_partition(topic: TopicImage, costs: Mapping[PartitionId, float]) -> float:
     """Also of what comes from those that are being emptied, to those that are used."""
     total = sum(costs.get(PartitionId(topic.id, index), 0.0) for index in range(topic.partitions))
-    return total / topic.taking_count
+    return total / topic.open_partition_count

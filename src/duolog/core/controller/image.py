@@ -31,14 +31,14 @@ class TopicImage:
     kind: TopicKind = "topic"
     autoscale_partitions_max: int = 0
     """Up to how many partitions it grows by itself; 0 is not at all."""
-    taking: int | None = None
+    open_limit: int | None = None
     """How many of a queue's partitions take messages; None is all."""
     factor: int | None = None
     """How many replicas are wanted, where there were brokers for fewer."""
 
     @property
-    def taking_count(self) -> int:
-        return self.partitions if self.taking is None else self.taking
+    def open_partition_count(self) -> int:
+        return self.partitions if self.open_limit is None else self.open_limit
 
 
 class Member(NamedTuple):

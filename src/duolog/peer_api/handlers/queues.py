@@ -18,13 +18,17 @@ class ServedQueues(Protocol):
 
 async def _send(queue: QueueLink, asked: requests.SendAsked) -> Any:
     return requests.packed(
-        await queue.send(asked.messages, layout=asked.layout, known_in=asked.known_in)
+        await queue.send(
+            asked.messages, topic_revision=asked.topic_revision, only_known_to=asked.only_known_to
+        )
     )
 
 
 async def _accept(queue: QueueLink, asked: requests.AcceptAsked) -> Any:
     return requests.packed(
-        await queue.accept(asked.records, layout=asked.layout, known_in=asked.known_in)
+        await queue.accept(
+            asked.records, topic_revision=asked.topic_revision, only_known_to=asked.only_known_to
+        )
     )
 
 
