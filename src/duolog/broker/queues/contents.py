@@ -76,7 +76,7 @@ class QueueContents(QueueRegistry, ABC):
         ask: Callable[[QueueLink, Sequence[int]], Coroutine[Any, Any, Sequence[Any]]],
     ) -> Any:
         """What whoever serves it answers for each partition."""
-        if queue.state.is_whole:
+        if queue.state.has_all_partitions:
             return await ask(ServedQueue(queue, self), range(len(queue.partitions)))
         return await self._routed[queue].of_each(ask)
 

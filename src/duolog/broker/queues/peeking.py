@@ -54,7 +54,7 @@ def look(queue: Queue, *, partition: int, from_offset: int, limit: int, state: s
     if state is not None and state not in STATES:
         raise InvalidParameterValue(f"A state is one of {', '.join(STATES)}.")
     place = queue.partition(partition) if partition >= 0 else None
-    if place is None and queue.state.is_whole:
+    if place is None and queue.state.has_all_partitions:
         raise InvalidParameterValue(
             f"The last partition of the queue is {len(queue.partitions) - 1}."
         )

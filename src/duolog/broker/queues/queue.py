@@ -182,7 +182,7 @@ class Queue:
         """Another node leads the partition. Who waits goes on waiting at the others."""
         partition.is_gone = True
         partition.data.remove_reader(partition)
-        self.state.is_whole = False
+        self.state.has_all_partitions = False
         self.state.partitions.remove(partition)
         if not self.state.partitions:
             self._consuming.end_parked()

@@ -35,16 +35,16 @@ class QueueState:
         "_entry",
         "clock",
         "config",
+        "has_all_partitions",
         "has_journals",
-        "is_alone",
         "is_gone",
-        "is_whole",
-        "layout",
+        "is_only_node",
+        "open_partition_count",
+        "open_partitions",
         "owner",
         "partitions",
         "receipts",
-        "taking",
-        "taking_count",
+        "topic_revision",
         "turn",
     )
 
@@ -63,22 +63,22 @@ class QueueState:
         self.turn = turn
         self.owner = owner
         self.has_journals = False
-        self.is_alone = False
+        self.is_only_node = False
         """Whether this is the only node, so that no other can know of more partitions."""
         self.is_gone = False
-        self.is_whole = False
+        self.has_all_partitions = False
         """Whether every partition of the queue is served here. Then each is in the list at its
         index."""
-        self.taking: list[QueuePartition] = []
+        self.open_partitions: list[QueuePartition] = []
         """Those of them that new messages go to."""
-        self.taking_count = 1
+        self.open_partition_count = 1
         """How many partitions of the queue take messages, wherever they are led."""
-        self.layout = 0
+        self.topic_revision = 0
         """The revision of the topic that says so."""
 
     def partition(self, index: int) -> QueuePartition | None:
         """The one of this index, if it is served here."""
-        if self.is_whole:
+        if self.has_all_partitions:
             return self.partitions[index] if index < len(self.partitions) else None
         for each in self.partitions:
             if each.data.index == index:

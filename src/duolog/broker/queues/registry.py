@@ -124,7 +124,7 @@ class QueueRegistry(LocalDuties, ABC):
     def links(self, name: str) -> list[QueueLink]:
         """To each node that serves a part of the queue; to this one first."""
         queue = self.local(name)
-        if queue.state.is_whole:
+        if queue.state.has_all_partitions:
             return [ServedQueue(queue, self)]
         return self._routed[queue].links()
 
@@ -166,7 +166,7 @@ class QueueRegistry(LocalDuties, ABC):
 
     async def queue_created(self, entry: QueueEntry) -> None:
         queue = Queue(entry, Receipts(self._receipt_key, entry.id), self.clock, self.turn, self)
-        queue.state.is_alone = isinstance(self._peers, NoPeers)
+        queue.state.is_only_node = isinstance(self._peers, NoPeers)
         self._queues[entry.name] = queue
         self._routed[queue] = RoutedQueue(
             queue, Leaders(self.broker, queue), partial(self._link, queue)
@@ -243,26 +243,28 @@ class QueueRegistry(LocalDuties, ABC):
         """Other partitions than before are served here, or have their journals."""
         state, partitions = queue.state, queue.partitions
         state.has_journals = bool(partitions) and all(each.journal for each in partitions)
-        is_whole = bool(partitions) and len(partitions) == partitions[0].data.topic.partitions
+        has_all = bool(partitions) and len(partitions) == partitions[0].data.topic.partitions
         # What was let in before is placed by what was served then, as far as that still is.
-        state.is_whole = state.is_whole and is_whole
+        state.has_all_partitions = state.has_all_partitions and has_all
         self._lay_out(queue)
-        state.is_whole = is_whole
-        self._fronts[queue.entry.name] = queue if state.is_whole else self._routed[queue]
+        state.has_all_partitions = has_all
+        self._fronts[queue.entry.name] = queue if state.has_all_partitions else self._routed[queue]
 
     def _lay_out(self, queue: Queue) -> None:
         state, partitions = queue.state, queue.partitions
         if not partitions:
-            state.taking = []
+            state.open_partitions = []
             return
         topic = partitions[0].data.topic
-        if topic.mod_revision != state.layout:
-            # What was let in under the old layout is placed by it, too.
+        if topic.mod_revision != state.topic_revision:
+            # What was let in under the old revision is placed by it, too.
             self.turn.flush()
-            state.layout = topic.mod_revision
+            state.topic_revision = topic.mod_revision
             is_own = queue.config.source_topic is None
-            state.taking_count = topic.taking_count if is_own else topic.partitions
-        state.taking = [each for each in partitions if each.data.index < state.taking_count]
+            state.open_partition_count = topic.open_partition_count if is_own else topic.partitions
+        state.open_partitions = [
+            each for each in partitions if each.data.index < state.open_partition_count
+        ]
         for partition in partitions:
             self._retirement.look(queue, partition)
 

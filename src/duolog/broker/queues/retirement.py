@@ -30,7 +30,7 @@ class Retirement:
         if queue.config.source_topic is not None:
             # The topic is not its own, and others may send to any partition.
             return
-        is_idle = index >= topic.taking_count and _is_empty(partition)
+        is_idle = index >= topic.open_partition_count and _is_empty(partition)
         key = topic.id, index
         if is_idle == (index in topic.retired) or key in self._noting:
             return

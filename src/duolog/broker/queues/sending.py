@@ -38,16 +38,16 @@ SendDone = Callable[[list[Sent | Refusal] | Refusal], None]
 SendPlainDone = Callable[[SentRun | list[Sent | Refusal] | Refusal], None]
 
 Gathered = tuple[Sequence[Outgoing], SendDone]
-GatheredPlain = tuple[Sequence[bytes], SendPlainDone]
+GatheredBodies = tuple[Sequence[bytes], SendPlainDone]
 
 
 class Sending:
-    __slots__ = ("_gathered", "_gathered_plain", "_queue", "_turn")
+    __slots__ = ("_gathered", "_gathered_bodies", "_queue", "_turn")
 
     def __init__(self, queue: QueueState) -> None:
         self._queue = queue
         self._gathered: list[Gathered] = []
-        self._gathered_plain: list[GatheredPlain] = []
+        self._gathered_bodies: list[GatheredBodies] = []
         self._turn = 0
         """Where the next message without a group goes."""
 
@@ -65,29 +65,34 @@ class Sending:
         if self._queue.is_gone:
             done(gone())
             return
-        if not self._gathered_plain:
+        if not self._gathered_bodies:
             self._queue.turn.gather(self)
-        self._gathered_plain.append((bodies, done))
+        self._gathered_bodies.append((bodies, done))
 
     def flush(self) -> None:
         """Append what was sent in this turn: plain messages first, in a batch of their own."""
         gathered, self._gathered = self._gathered, []
-        gathered_plain, self._gathered_plain = self._gathered_plain, []
+        gathered_bodies, self._gathered_bodies = self._gathered_bodies, []
         queue = self._queue
         config = queue.config
         now_ms = queue.clock.now_ms()
-        if len(queue.partitions) != 1 or not queue.is_whole or config.fifo or config.delay_seconds:
-            for bodies, done in gathered_plain:
+        if (
+            len(queue.partitions) != 1
+            or not queue.has_all_partitions
+            or config.fifo
+            or config.delay_seconds
+        ):
+            for bodies, done in gathered_bodies:
                 gathered.append(([Outgoing(body.decode()) for body in bodies], done))
-            gathered_plain = []
-        if not queue.is_whole:
+            gathered_bodies = []
+        if not queue.has_all_partitions:
             gathered = self._placeable(gathered, now_ms)
-        if gathered_plain:
-            self._append_plain(gathered_plain, now_ms)
+        if gathered_bodies:
+            self._append_plain(gathered_bodies, now_ms)
         if gathered:
             self._append(gathered, now_ms)
 
-    def _append_plain(self, gathered: Sequence[GatheredPlain], now_ms: int) -> None:
+    def _append_plain(self, gathered: Sequence[GatheredBodies], now_ms: int) -> None:
         """To the only partition, and answer."""
         partition = self._queue.partitions[0]
         bodies = list(chain.from_iterable(each for each, _ in gathered))
@@ -135,7 +140,7 @@ class Sending:
         """Also a repetition of what came here before the group's home was elsewhere."""
         partitions = self._queue.partitions
         if not partitions or not self._queue.config.fifo:
-            return bool(self._queue.taking)
+            return bool(self._queue.open_partitions)
         if self._has_group(group) or self._home_of(group) is not None:
             return True
         known = key()
@@ -146,7 +151,7 @@ class Sending:
 
     def _home_of(self, group: bytes) -> QueuePartition | None:
         """That of the group by its hash, if it is served here."""
-        return self._queue.partition(partition_for_group(group, self._queue.taking_count))
+        return self._queue.partition(partition_for_group(group, self._queue.open_partition_count))
 
     def knows(self, message: Outgoing, partition: QueuePartition) -> bool:
         """Whether that of a FIFO queue has something of the message's group, or had this one."""
@@ -211,7 +216,7 @@ class Sending:
         self,
         run: range,
         digests: Sequence[str],
-        gathered: Sequence[GatheredPlain],
+        gathered: Sequence[GatheredBodies],
         refusal: Refusal | None,
     ) -> None:
         """As `_answer`, of the plain messages of a turn, which lie one behind the other."""
@@ -259,7 +264,7 @@ class Sending:
             commits.close()
 
     def _next_partition(self) -> QueuePartition:
-        partitions = self._queue.taking
+        partitions = self._queue.open_partitions
         if len(partitions) == 1:
             return partitions[0]
         self._turn += 1
@@ -268,7 +273,7 @@ class Sending:
     def _partition_of(self, group: bytes | None) -> QueuePartition:
         """That of a FIFO queue to which messages of the group go."""
         partitions = self._queue.partitions
-        if len(partitions) == 1 and self._queue.is_whole:
+        if len(partitions) == 1 and self._queue.has_all_partitions:
             return partitions[0]
         for partition in reversed(partitions):
             # After growing: a group stays until its old partition has nothing of it left.
@@ -289,7 +294,7 @@ class Sending:
         """Take in messages that come from another queue, each once."""
         now_ms = self._queue.clock.now_ms()
         is_fifo = self._queue.config.fifo
-        if not self._queue.is_whole and not all(
+        if not self._queue.has_all_partitions and not all(
             self._is_for_here(
                 group_of(record, fifo=True) or b"", partial(moved_key, record), now_ms
             )

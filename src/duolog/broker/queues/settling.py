@@ -140,7 +140,7 @@ class Settling:
         partition = queue.partition(receipt.partition)
         if partition is None:
             # In a cluster it may be one that was added, of which this node has yet to hear.
-            is_invalid = queue.is_alone and queue.is_whole
+            is_invalid = queue.is_only_node and queue.has_all_partitions
             raise receipt_invalid() if is_invalid else not_led()
         data = partition.data
         if receipt.epoch != data.leader_epoch:

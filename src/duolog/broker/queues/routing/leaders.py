@@ -9,7 +9,7 @@ from duolog.core.queues.routing import partition_for_group, partitions_for_group
 from duolog.model.errors import UnknownTopicOrPartition
 
 
-class Layout(NamedTuple):
+class GroupPlacement(NamedTuple):
     """Which partitions of a FIFO queue a message group may be in.
 
     It goes to the one that its hash names. While some of it is in another, from before the
@@ -21,10 +21,10 @@ class Layout(NamedTuple):
 
     revision: int
     partitions: int
-    taking: int
+    open_partitions: int
 
     def home_of(self, group: bytes) -> int:
-        return partition_for_group(group, self.taking)
+        return partition_for_group(group, self.open_partitions)
 
     def elsewhere(self, group: bytes, *, anywhere: bool) -> list[int]:
         """The others in which some of the group may be, the likeliest first; or all others,
@@ -65,17 +65,19 @@ class Leaders:
     def takers(self) -> list[int]:
         """Those that take messages, likewise."""
         topic = self._catalog.topics.get(self._topic)
-        taking = topic.taking_count if topic is not None and self._is_own else self.partitions
-        return self._leading(range(taking))
+        open_partitions = (
+            topic.open_partition_count if topic is not None and self._is_own else self.partitions
+        )
+        return self._leading(range(open_partitions))
 
     def _leading(self, indexes: Iterable[int]) -> list[int]:
         found = (self.of(index) for index in indexes)
         nodes = dict.fromkeys(node for node in found if node is not None)
         return sorted(nodes, key=lambda node: (node != self.here, node))
 
-    def layout(self) -> Layout | None:
+    def group_placement(self) -> GroupPlacement | None:
         """None while this node has not heard of the topic."""
         topic = self._catalog.topics.get(self._topic)
         if topic is None:
             return None
-        return Layout(topic.mod_revision, topic.partitions, topic.taking_count)
+        return GroupPlacement(topic.mod_revision, topic.partitions, topic.open_partition_count)

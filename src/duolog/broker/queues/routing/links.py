@@ -21,7 +21,7 @@ from duolog.wire.peer.kinds import PeerKind
 CALL_MS = 10_000
 """What a node is given to answer; a disk may be slow, and other replicas may be."""
 
-ANY_LAYOUT = 0
+ANY_REVISION = 0
 """Of who does not care: messages of a standard queue may be in any partition."""
 
 Results = list[Sent | Refusal | None]
@@ -32,16 +32,24 @@ class QueueLink(Protocol):
     """Raises Refusal. A call that is cancelled hands nothing out."""
 
     async def send(
-        self, messages: Sequence[Outgoing], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        messages: Sequence[Outgoing],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> Results:
         """With a partition: only those that follow, or repeat, what it has; None for others.
 
-        NotLeader where another layout of the queue is known than the sender's.
+        NotLeader where another revision of the topic is known than the sender's.
         """
         ...
 
     async def accept(
-        self, records: Sequence[Record], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        records: Sequence[Record],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> list[bool | Refusal]: ...
 
     async def receive(
@@ -104,16 +112,28 @@ class RemoteQueue:
             raise PeerFailed(f"node {self._node} answers nonsense: {error}") from error
 
     async def send(
-        self, messages: Sequence[Outgoing], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        messages: Sequence[Outgoing],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> Results:
-        asked = requests.SendAsked(self._name, self._id, tuple(messages), layout, known_in)
+        asked = requests.SendAsked(
+            self._name, self._id, tuple(messages), topic_revision, only_known_to
+        )
         answer = await self._ask(PeerKind.QUEUE_SEND, asked, requests.SentAnswer)
         return requests.unpacked(answer)
 
     async def accept(
-        self, records: Sequence[Record], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        records: Sequence[Record],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> list[bool | Refusal]:
-        asked = requests.AcceptAsked(self._name, self._id, tuple(records), layout, known_in)
+        asked = requests.AcceptAsked(
+            self._name, self._id, tuple(records), topic_revision, only_known_to
+        )
         answer = await self._ask(PeerKind.QUEUE_ACCEPT, asked, list[bool | bytes])
         return requests.unpacked(answer)
 

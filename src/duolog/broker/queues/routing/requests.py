@@ -26,16 +26,16 @@ class Asked(msgspec.Struct, frozen=True, array_like=True):
 
 class SendAsked(Asked, frozen=True, array_like=True):
     messages: tuple[Outgoing, ...]
-    layout: int
+    topic_revision: int
     """The revision of the topic by which the sender knows where groups go."""
-    known_in: int | None
+    only_known_to: int | None
     """Only messages whose group, or whose earlier sending, this partition still knows."""
 
 
 class AcceptAsked(Asked, frozen=True, array_like=True):
     records: tuple[Record, ...]
-    layout: int
-    known_in: int | None
+    topic_revision: int
+    only_known_to: int | None
 
 
 class ReceiveAsked(Asked, frozen=True, array_like=True):

@@ -9,7 +9,7 @@ from duolog.broker.queues.peeking import Page, Peeked
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.receiving import Received
-from duolog.broker.queues.routing.links import ANY_LAYOUT, Answer, Results, Settled
+from duolog.broker.queues.routing.links import ANY_REVISION, Answer, Results, Settled
 from duolog.broker.queues.routing.requests import Level
 from duolog.core.queues.message import Outgoing
 from duolog.model.errors import Refusal
@@ -39,12 +39,16 @@ class ServedQueue:
         self._duties = duties
 
     async def send(
-        self, messages: Sequence[Outgoing], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        messages: Sequence[Outgoing],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> Results:
-        self._check(layout)
+        self._check(topic_revision)
         wanted = [True] * len(messages)
-        if known_in is not None:
-            (partition,) = self._served([known_in])
+        if only_known_to is not None:
+            (partition,) = self._served([only_known_to])
             wanted = [self._queue.knows(message, partition) for message in messages]
         sent = [message for message, is_wanted in zip(messages, wanted, strict=True) if is_wanted]
         results: list[Any] = []
@@ -56,12 +60,16 @@ class ServedQueue:
         return [next(taken) if is_wanted else None for is_wanted in wanted]
 
     async def accept(
-        self, records: Sequence[Record], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        records: Sequence[Record],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> list[bool | Refusal]:
-        self._check(layout)
+        self._check(topic_revision)
         wanted = [True] * len(records)
-        if known_in is not None:
-            (partition,) = self._served([known_in])
+        if only_known_to is not None:
+            (partition,) = self._served([only_known_to])
             wanted = [self._queue.knows_record(record, partition) for record in records]
         taken = [record for record, is_wanted in zip(records, wanted, strict=True) if is_wanted]
         if taken:
@@ -140,9 +148,9 @@ class ServedQueue:
         now_ms = self._queue.state.clock.now_ms()
         return [peeking.find(each, message_id, now_ms) for each in self._served(partitions)]
 
-    def _check(self, layout: int) -> None:
-        """One of the two nodes has not heard of the latest layout; then it is asked again."""
-        if layout not in (ANY_LAYOUT, self._queue.state.layout):
+    def _check(self, topic_revision: int) -> None:
+        """One of the two nodes has not heard of the latest revision; then it is asked again."""
+        if topic_revision not in (ANY_REVISION, self._queue.state.topic_revision):
             raise not_led()
 
     def _served(self, partitions: Sequence[int]) -> list[QueuePartition]:
