@@ -21,6 +21,9 @@ class ManualClock:
     def monotonic_ns(self) -> int:
         return self.at_ms * 1_000_000
 
+    def thread_ns(self) -> int:
+        return 0
+
     def advance(self, ms: int) -> None:
         self.at_ms += ms
 

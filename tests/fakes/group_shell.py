@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
 from duolog.broker.groups.coordinator import GroupCoordinator
@@ -25,6 +25,9 @@ class SetClock:
 
     def monotonic_ns(self) -> int:
         return self.at_ms * 1_000_000
+
+    def thread_ns(self) -> int:
+        return 0
 
 
 class MemoryOffsetStore:
@@ -54,10 +57,14 @@ class MemoryOffsetStore:
     async def create(self) -> None:
         self.exists = True
 
-    async def load(self, tenure: Tenure) -> AsyncIterator[StoredRecord]:
+    async def until_readable(self, tenure: Tenure) -> int:
         await self._open.wait()
         self._check(tenure)
-        for partition, records in list(self.appends):
+        return len(self.appends)
+
+    def read(self, tenure: Tenure, end_offset: int) -> Iterator[StoredRecord]:
+        self._check(tenure)
+        for partition, records in self.appends[:end_offset]:
             for key, value in records if partition == tenure.partition else ():
                 yield StoredRecord(partition, key, value, 0)
 

@@ -1,10 +1,11 @@
 """Clocks of the machine."""
 
-from time import monotonic_ns, time_ns
+from time import monotonic_ns, thread_time_ns, time_ns
 
 
 class SystemClock:
     monotonic_ns = staticmethod(monotonic_ns)
+    thread_ns = staticmethod(thread_time_ns)
 
     def now_ms(self) -> int:
         return time_ns() // 1_000_000

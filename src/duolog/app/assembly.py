@@ -125,7 +125,11 @@ async def open_node(
     )
     group_settings = _group_settings(settings)
     broker.groups = GroupCoordinator(
-        world.clock, TopicOffsetStore(broker, group_settings), group_settings, new_id=world.new_id
+        world.clock,
+        TopicOffsetStore(broker, group_settings),
+        group_settings,
+        admission=broker.admission,
+        new_id=world.new_id,
     )
     broker.leadership.append(broker.groups)
     broker.requests = Requests(

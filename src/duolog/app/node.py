@@ -79,7 +79,7 @@ OnReady = Callable[[dict[str, str]], None]
 
 
 def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
-    """Serve until SIGTERM, SIGINT or SIGHUP; returns the process's exit code. Raises StartRefused."""
+    """Serve until SIGTERM, SIGINT or SIGHUP; returns the exit code. Raises StartRefused."""
     with ready_file(ready_path) as announce, closing(LogStream(sys.stderr)) as stream:
         stream.on_recovered = _report_lost_lines
         configure_logs(settings.get("log.level"), settings.get("log.format"), stream)

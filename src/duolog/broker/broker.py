@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from operator import attrgetter
 
+from duolog.broker.admission import Admission
 from duolog.broker.catalog import Catalog, Topic
 from duolog.broker.cluster_nodes import SoleNode
 from duolog.broker.controller.requests import Requests
@@ -80,6 +81,8 @@ class Broker:
         """All partitions, each once, for passes over all of them."""
         self._deleted_bytes_in = 0
         self._deleted_bytes_out = 0
+        self.admission = Admission(clock)
+        """Admits what takes long: opening queues, reading groups."""
         self.flusher = Flusher(disk, clock, metrics.fsync, self._storage_failed)
         self.storage = Storage(
             disk,

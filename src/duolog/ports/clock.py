@@ -15,3 +15,7 @@ class Clock(Protocol):
     def monotonic_ns(self) -> int:
         """The monotonic clock in nanoseconds; for measuring durations."""
         ...
+
+    def thread_ns(self) -> int:
+        """CPU time of the calling thread: a busy host does not make it pass."""
+        ...

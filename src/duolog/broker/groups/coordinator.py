@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Collection, Container, Iterable
 from typing import TYPE_CHECKING
 
+from duolog.broker.admission import Admission
 from duolog.broker.groups.offset_store import OffsetStore, Tenure
 from duolog.broker.groups.shard import GroupShard
 from duolog.core.groups.group import Group
@@ -55,9 +56,11 @@ class GroupCoordinator:
         store: OffsetStore,
         settings: GroupSettings,
         *,
+        admission: Admission | None = None,
         new_id: Callable[[], uuid.UUID] = uuid.uuid4,
     ) -> None:
         self._clock = clock
+        self._admission = admission or Admission(clock)
         self._store = store
         self._settings = settings
         self._new_id = new_id
@@ -102,9 +105,16 @@ class GroupCoordinator:
 
     def begin(self, tenure: Tenure) -> None:
         """Reads the groups of a partition that this node now leads, and discards what it knew of
-        them from an earlier tenure."""
+        them, unless it has led the partition in the epoch before, too."""
+        served = self._shards.get(tenure.partition)
+        if served is not None and tenure.epoch == served.tenure.epoch + 1:
+            # Nobody else has led in between, so nobody else has written.
+            served.renew(tenure)
+            return
         self.end(tenure.partition)
-        shard = GroupShard(tenure, self._clock, self._store, self._settings, self._read_again)
+        shard = GroupShard(
+            tenure, self._clock, self._store, self._settings, self._admission, self._read_again
+        )
         self._shards[tenure.partition] = shard
         if self._closed is None:
             assert self._topics is not None

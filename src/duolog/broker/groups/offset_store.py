@@ -1,8 +1,7 @@
 """Durable storage of groups: the internal topic of offsets and group metadata."""
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from duolog.broker.cluster_nodes import SoleNode
@@ -26,8 +25,8 @@ events = get_logger("groups")
 KeyValue = tuple[bytes, bytes | None]
 """A record of the offsets topic; a null value is a tombstone."""
 
-LOAD_BYTES_MAX = 4 << 20
-"""Bytes that loading reads per turn of the event loop."""
+READ_BYTES_MAX = 1 << 20
+"""Bytes that are read from the disk at once."""
 APPEND_BYTES_MAX = 1 << 20
 """Size at which a batch is closed. A larger record gets a batch of its own."""
 SEGMENT_BYTES = 100 << 20
@@ -72,9 +71,16 @@ class OffsetStore(Protocol):
         """True if the tenure lasts, as far as this node knows."""
         ...
 
-    def load(self, tenure: Tenure) -> AsyncIterator[StoredRecord]:
-        """Yields all records that the partition held when the tenure began, in append order, once
-        they are committed. Raises NotLeader if the tenure ends."""
+    async def until_readable(self, tenure: Tenure) -> int:
+        """Waits until all that the partition holds is committed; returns the end of that.
+
+        Raises NotLeader if the tenure ends.
+        """
+        ...
+
+    def read(self, tenure: Tenure, end_offset: int) -> Iterator[StoredRecord]:
+        """Yields the records below the offset in append order. Raises NotLeader if the tenure
+        ends."""
         ...
 
     async def append(self, tenure: Tenure, records: Sequence[KeyValue]) -> None:
@@ -122,17 +128,17 @@ class TopicOffsetStore:
             partition is not None and partition.is_leader and partition.leader_epoch == tenure.epoch
         )
 
-    async def load(self, tenure: Tenure) -> AsyncIterator[StoredRecord]:
+    async def until_readable(self, tenure: Tenure) -> int:
         partition = await self._up_to_date(tenure)
-        log = partition.log
-        offset, end_offset = log.start_offset, log.end_offset
+        end_offset = partition.log.end_offset
         await partition.until_committed(end_offset)
+        return end_offset
+
+    def read(self, tenure: Tenure, end_offset: int) -> Iterator[StoredRecord]:
+        log = self._check(tenure).log
+        offset = log.start_offset
         while offset < end_offset:
-            chunk: list[StoredRecord] = []
-            offset = self._read(log, tenure.partition, offset, chunk)
-            for record in chunk:
-                yield record
-            await asyncio.sleep(0)
+            offset = yield from self._read(log, tenure.partition, offset)
             self._check(tenure)
 
     async def _up_to_date(self, tenure: Tenure) -> "Partition":
@@ -148,15 +154,15 @@ class TopicOffsetStore:
             raise NotLeader("this node does not lead the group's partition")
         return self._broker.partition(OFFSETS_TOPIC, tenure.partition)
 
-    def _read(self, log: "Log", index: int, offset: int, into: list[StoredRecord]) -> int:
-        """Reads up to LOAD_BYTES_MAX of a partition; returns the next offset to read."""
+    def _read(self, log: "Log", index: int, offset: int) -> Generator[StoredRecord, None, int]:
+        """Reads up to READ_BYTES_MAX of a partition; returns the next offset to read."""
         bytes_max = self._broker.settings.integer("decompressed.bytes.max")
         reached = offset
         try:
-            for batch in log.batches(offset, LOAD_BYTES_MAX):
+            for batch in log.batches(offset, READ_BYTES_MAX):
                 for record in iter_records(batch, decompressed_bytes_max=bytes_max):
                     assert record.key is not None, "a compacted topic takes no other"
-                    into.append(StoredRecord(index, record.key, record.value, record.timestamp))
+                    yield StoredRecord(index, record.key, record.value, record.timestamp)
                 reached = read_header(batch).next_offset
         except CorruptBatch as error:
             # Skipped rather than fatal: without these records a group returns to an older commit

@@ -5,12 +5,13 @@ shard is closed and discarded; the next leader reads the same state.
 """
 
 import asyncio
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Generator, Iterable
 from typing import assert_never
 
+from duolog.broker.admission import Admission
 from duolog.broker.groups.alarm import Alarm
 from duolog.broker.groups.deadlines import Deadlines
-from duolog.broker.groups.offset_store import OffsetStore, Tenure
+from duolog.broker.groups.offset_store import OffsetStore, StoredRecord, Tenure
 from duolog.broker.groups.parking import Parking
 from duolog.broker.groups.writer import GroupWriter
 from duolog.core.groups.formats import UnreadableRecord, decode
@@ -18,7 +19,7 @@ from duolog.core.groups.group import Group
 from duolog.core.groups.messages import Answer, Effect, Reply, Ticket, Write
 from duolog.core.groups.settings import GroupSettings
 from duolog.core.groups.state import Moment
-from duolog.model.errors import CoordinatorLoading, NotCoordinator, Refusal
+from duolog.model.errors import CoordinatorLoading, NotCoordinator, NotLeader, Refusal
 from duolog.observe.logs import get_logger
 from duolog.ports.clock import Clock
 
@@ -35,6 +36,7 @@ class GroupShard:
         clock: Clock,
         store: OffsetStore,
         settings: GroupSettings,
+        admission: Admission,
         on_unknown: Callable[["GroupShard"], None],
     ) -> None:
         self.tenure = tenure
@@ -44,6 +46,7 @@ class GroupShard:
         self._clock = clock
         self._store = store
         self._settings = settings
+        self._admission = admission
         self._on_unknown = on_unknown
         self._deadlines = Deadlines()
         self._expiry_due_ms = 0
@@ -59,6 +62,10 @@ class GroupShard:
         if self.loading is None:
             self.loading = asyncio.get_running_loop().create_task(self._load(topics))
             self.loading.add_done_callback(_report_failure)
+
+    def renew(self, tenure: Tenure) -> None:
+        """Goes on in the next epoch, which began without another leader in between."""
+        self.tenure = self.writer.tenure = tenure
 
     def close(self, refusal: Refusal) -> None:
         """Refuses all waiting and all future requests."""
@@ -141,11 +148,13 @@ class GroupShard:
     async def _load(self, topics: Container[str]) -> None:
         groups: dict[str, Group] | None = None
         while groups is None:
+            tenure = self.tenure
             try:
                 groups = await self._read()
             except Refusal:
                 # Leadership is uncertain for the moment; once it has ended, `close` cancels this.
-                await asyncio.sleep(RELOAD_S)
+                if tenure is self.tenure:
+                    await asyncio.sleep(RELOAD_S)
         # No await from here on, so that the state that was read is the state that is served.
         self.groups = groups
         self._closed = self.loading = None
@@ -163,8 +172,28 @@ class GroupShard:
             log.info("groups read", partition=self.tenure.partition, groups=len(groups))
 
     async def _read(self) -> dict[str, Group]:
+        """Reads the groups as compaction would leave them: the newest record of each key.
+
+        Decoding only these makes a partition with many commits of few groups cheap to read.
+        """
+        end_offset = await self._store.until_readable(self.tenure)
+        newest: dict[bytes, StoredRecord] = {}
         groups: dict[str, Group] = {}
-        async for stored in self._store.load(self.tenure):
+        async with self._admission.admitted() as budget:
+            async for stored in budget.over(self._store.read(self.tenure, end_offset)):
+                # Removed first, so that keys keep the order of their newest records.
+                newest.pop(stored.key, None)
+                newest[stored.key] = stored
+            await budget.run(self._replay(newest.values(), groups))
+        if not self._store.leads(self.tenure):
+            raise NotLeader("the group's partition is led elsewhere")
+        return groups
+
+    def _replay(
+        self, records: Iterable[StoredRecord], groups: dict[str, Group]
+    ) -> Generator[None, None, None]:
+        for stored in records:
+            yield
             try:
                 record = decode(stored.key, stored.value)
             except UnreadableRecord as error:
@@ -173,7 +202,6 @@ class GroupShard:
             if record.group_id not in groups:
                 groups[record.group_id] = Group(record.group_id, self._settings)
             groups[record.group_id].replay(record)
-        return groups
 
     def _settle(self, group: Group) -> None:
         """Drops an empty group, or updates its deadline; called after each event."""

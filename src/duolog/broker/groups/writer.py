@@ -41,7 +41,7 @@ class GroupWriter:
         self, store: OffsetStore, tenure: Tenure, listener: WriteListener, queued_max: int
     ) -> None:
         self._store = store
-        self._tenure = tenure
+        self.tenure = tenure
         self._listener = listener
         self._queued_max = queued_max
         self._queue: deque[tuple[str, Write]] = deque()
@@ -69,7 +69,7 @@ class GroupWriter:
             while queue:
                 while queue and len(batch) < WRITES_TOGETHER_MAX:
                     batch.append(queue.popleft())
-                await self._store.append(self._tenure, _encoded(batch))
+                await self._store.append(self.tenure, _encoded(batch))
                 while batch:
                     self._listener.written(*batch.popleft())
         except NotLeader:
@@ -78,7 +78,7 @@ class GroupWriter:
             self._listener.writes_unknown()
         except (Refusal, OSError) as error:
             log.error(
-                "group records not written", partition=self._tenure.partition, error=str(error)
+                "group records not written", partition=self.tenure.partition, error=str(error)
             )
         finally:
             self._task = None

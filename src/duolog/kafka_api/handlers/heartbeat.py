@@ -6,13 +6,17 @@ from duolog.broker.broker import Broker
 from duolog.core.groups.messages import MemberIdentity
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
-from duolog.model.errors import Refusal
+from duolog.model.errors import CoordinatorLoading, Refusal
 
 
 async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
     who = MemberIdentity(request.member_id, getattr(request, "group_instance_id", None))
     try:
         broker.groups.heartbeat(request.group_id, who, request.generation_id)
+    except CoordinatorLoading:
+        # As Apache Kafka does: the member cannot be checked yet, and need not rejoin for that.
+        # Some clients end their heartbeats for good when they are told that groups are loading.
+        return {"error_code": 0}
     except Refusal as refusal:
         return {"error_code": code_of(refusal)}
     return {"error_code": 0}

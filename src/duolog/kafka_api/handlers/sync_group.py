@@ -6,7 +6,7 @@ from duolog.broker.broker import Broker
 from duolog.core.groups.messages import MemberIdentity, SyncRequest
 from duolog.kafka_api.client import Client
 from duolog.kafka_api.errors import code_of
-from duolog.model.errors import Refusal
+from duolog.model.errors import CoordinatorLoading, RebalanceInProgress, Refusal
 
 
 async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
@@ -19,6 +19,9 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
     )
     try:
         reply = await broker.groups.sync(request.group_id, asked)
+    except CoordinatorLoading:
+        # As Apache Kafka does: the member is to join again, by when the groups are read.
+        return {"error_code": code_of(RebalanceInProgress("the groups are being read"))}
     except Refusal as refusal:
         return {"error_code": code_of(refusal)}
     return {

@@ -26,6 +26,7 @@ from duolog.model.errors import (
     CoordinatorNotAvailable,
     GroupIdNotFound,
     NotCoordinator,
+    RebalanceInProgress,
     UnknownMember,
 )
 
@@ -184,12 +185,30 @@ async def test_a_read_that_a_newer_epoch_overtakes_is_abandoned(pair: Pair) -> N
         pair.second.find(GROUP)
 
 
-async def test_a_leader_that_is_elected_anew_reads_anew(pair: Pair) -> None:
-    await pair.first.commit(GROUP, commit_of(1))
+async def test_an_epoch_without_another_leader_in_between_closes_nothing(pair: Pair) -> None:
+    member = await stable_member(pair)
+    await pair.first.commit(GROUP, commit_of(1, member.member_id, member.generation))
     join = asyncio.create_task(pair.first.join(GROUP, joining(fresh_member_id="m")))
     await settle()
     pair.elect()
     pair.first.begin(Tenure(PARTITION, 1))
+    await settle()
+    assert not join.done()
+    # The rebalance goes on where it was.
+    with pytest.raises(RebalanceInProgress):
+        pair.first.heartbeat(GROUP, MemberIdentity(member.member_id), member.generation)
+    await pair.first.commit(GROUP, commit_of(2, member.member_id, member.generation))
+    assert offset_of(pair.first) == 2
+    join.cancel()
+
+
+async def test_a_leader_that_is_elected_after_another_reads_anew(pair: Pair) -> None:
+    await pair.first.commit(GROUP, commit_of(1))
+    join = asyncio.create_task(pair.first.join(GROUP, joining(fresh_member_id="m")))
+    await settle()
+    pair.elect()
+    pair.elect()
+    pair.first.begin(Tenure(PARTITION, 2))
     with pytest.raises(NotCoordinator):
         await join
     await settle()

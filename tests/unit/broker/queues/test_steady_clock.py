@@ -19,6 +19,9 @@ class AdjustableClock:
     def monotonic_ns(self) -> int:
         return self.at_ms * 1_000_000
 
+    def thread_ns(self) -> int:
+        return 0
+
 
 def test_a_clock_that_is_set_moves_no_deadline() -> None:
     for change_ms in (HOUR_MS, -HOUR_MS):
