@@ -187,7 +187,7 @@ class Setting:
         return ValueError(f"is {shown} but must be {self.accepts}")
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant."""
-    close = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.75)
+def nearest(name: str, known: Iterable[str], *, likeness: float = 0.75) -> str | None:
+    """The known name that was probably meant; of likeness 1 are only names that are the same."""
+    close = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=likeness)
     return close[0] if close else None

@@ -408,7 +408,7 @@ async def test_what_is_no_node_is_not_talked_to(answer: bytes) -> None:
     links = links_to(await stranger.open())
     failure = await failure_of(links)
     assert not failure.was_sent
-    assert "sent what is no answer" in str(failure)
+    assert "sent a malformed answer" in str(failure)
     await links.close()
     stranger.close()
 
@@ -425,7 +425,7 @@ async def test_a_garbled_answer_ends_the_connection_with_an_unknown_outcome() ->
     for _ in range(2):
         failure = await failure_of(links)
         assert failure.was_sent
-        assert "sent what is no answer" in str(failure)
+        assert "sent a malformed answer" in str(failure)
     await links.close()
     stranger.close()
 
