@@ -196,7 +196,7 @@ class Broker:
         await self.storage.write_points(self.partitions())
 
     async def create_topic_if_missing(self, name: str) -> Topic:
-        """Gets a topic, or creates it with default settings (auto.create.topics.enable)."""
+        """Gets a topic, or creates it with the default settings on a client's first use."""
         with contextlib.suppress(TopicExists):
             return await self.catalog.create_topic(
                 name, self.settings.integer("num.partitions"), {}

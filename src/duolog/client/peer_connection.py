@@ -60,7 +60,7 @@ class PeerCall:
 
 
 class PeerConnection:
-    """Implements ports.Session. `send` may be called once `opened` is done."""
+    """Implements ports.transport.Session. `send` may be called once `opened` is done."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ class WriteListener(Protocol):
     def written(self, group_id: str, write: Write) -> None: ...
 
     def write_failed(self, group_id: str, write: Write) -> None:
-        """Called if the write, or an earlier one, was not appended; its decision is undone."""
+        """Called if the write, or an earlier one, has failed; its decision is to be undone."""
         ...
 
     def writes_unknown(self) -> None:
