@@ -297,7 +297,7 @@ class Broker:
         removal.add_done_callback(self._removals.discard)
 
     def _storage_failed(self, error: OSError) -> None:
-        """A sync failed: nothing in this directory can be trusted to be durable any more."""
+        """Fences all partitions after a failed sync: nothing here can be trusted to be durable."""
         self.has_failed = True
         log.critical("storage failed, the data directory is fenced", error=str(error))
         failure = StorageFailed(f"the disk failed: {error.strerror or error}")

@@ -122,7 +122,7 @@ class MoveTasks:
             await self.board.write(replace(task, status=CANCELLING))
             task = self.board.find(handle)
         if task is None or task.is_over:
-            raise ResourceNotFound("The task does not exist, or does not run any more.")
+            raise ResourceNotFound("The task does not exist, or is no longer running.")
         try:
             async with asyncio.timeout(CANCEL_SECONDS_MAX):
                 while task is not None and not task.is_over:
@@ -182,7 +182,7 @@ class MoveTasks:
             if target is None:
                 for offset in some:
                     partition.change(VisibilityChanged(offset, self._now_ms()))
-                raise ResourceNotFound(f"The queue '{name}' to move to does not exist.")
+                raise ResourceNotFound(f"The destination queue '{name}' does not exist.")
             moved += len(await _moved(queue, partition, some, target))
         return moved
 

@@ -53,7 +53,7 @@ def find(partition: QueuePartition, message_id: str, now_ms: int) -> Peeked | No
 def look(queue: Queue, *, partition: int, from_offset: int, limit: int, state: str | None) -> Page:
     """Lists messages of a partition from the offset on, of one state or of all."""
     if state is not None and state not in STATES:
-        raise InvalidParameterValue(f"A state is one of {', '.join(STATES)}.")
+        raise InvalidParameterValue(f"The state must be one of {', '.join(STATES)}.")
     place = queue.partition(partition) if partition >= 0 else None
     if place is None and queue.state.has_all_partitions:
         raise InvalidParameterValue(

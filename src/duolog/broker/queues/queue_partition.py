@@ -149,7 +149,7 @@ class QueuePartition:
                 self.deduplication.remember(trait.key, offset, now_ms)
         produced = data.produced
         if produced.is_used:
-            # Excluded from the Kafka producers' usage: the SQS door counts its own.
+            # Excluded from the Kafka producers' usage: the SQS door meters its own.
             produced.skip(next_offset, len(batch))
         try:
             data.append_alone(memoryview(batch), now_ms, is_own=True)

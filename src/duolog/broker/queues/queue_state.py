@@ -113,7 +113,9 @@ class QueueState:
         elif self.is_writable:
             work()
         elif self.has_journals:
-            refuse(StorageFailed("the queue's journal failed a moment ago; try again"))
+            refuse(
+                StorageFailed("the queue's journal could not be written a moment ago; try again")
+            )
         else:
 
             def opened(failure: Refusal | None) -> None:

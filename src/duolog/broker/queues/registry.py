@@ -280,7 +280,7 @@ class QueueRegistry(LocalDuties, ABC):
         assert partition.journal is not None
         self._timekeeper.arm(partition, partition.journal.retry_ms)
 
-    # What queues need done around them.
+    # Services for queues: a QueueOwner.
 
     def open_journals(self, queue: QueueState, opened: Callable[[Refusal | None], None]) -> None:
         self._journals.open(queue, opened)

@@ -140,7 +140,7 @@ class Serving:
         if not opening.cancelled() and (failure := opening.exception()) is not None:
             raise failure
 
-    # Opening one.
+    # Opening a partition.
 
     async def _open(self, queue: Queue, data: Partition, journal: Partition | None) -> None:
         partition = None

@@ -172,7 +172,7 @@ def _check_hidden(held: Held | None, receipt: Receipt, deadline_ms: int) -> None
             " or is not available for visibility timeout change."
         )
     if not held.is_in_flight or not _is_latest(held, receipt):
-        raise MessageNotInflight("The message is not hidden by this delivery any more.")
+        raise MessageNotInflight("The message is no longer in flight by this delivery.")
     if deadline_ms > held.received_ms + VISIBILITY_MS_MAX:
         raise InvalidParameterValue(
             "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"

@@ -94,7 +94,7 @@ class ServedCopies:
         )
         if caller.epoch < newest:
             raise StaleBrokerEpoch(
-                f"node {caller.node} has broker epoch {newest}, and asks with {caller.epoch}"
+                f"node {caller.node} has broker epoch {newest}, but asks with {caller.epoch}"
             )
 
     def _session_of(self, caller: Caller, request: CopyRequest) -> CopySession | None:

@@ -30,7 +30,7 @@ class PushAllowList:
         if not self._may_allow(host, port):
             raise InvalidAttributeValue(
                 "Invalid value for the parameter duolog:PushEndpoint. Reason: The setting"
-                f" push.allow of the node does not have {host}:{port}."
+                f" push.allow of the node does not allow {host}:{port}."
             )
 
     def _may_allow(self, host: str, port: int) -> bool:
