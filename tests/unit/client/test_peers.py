@@ -369,7 +369,7 @@ async def test_a_handshake_that_never_ends_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("hello", "said"),
     [
-        (hello_of(2, cluster_id="other"), "is of cluster other"),
+        (hello_of(2, cluster_id="other"), "belongs to cluster other"),
         (hello_of(3), "node 3 listens there"),
         (hello_of(2, version=9), "speaks version 9"),
         (hello_of(1), "two nodes are number 1"),

@@ -51,7 +51,7 @@ async def test_a_hello_is_answered_with_one(neighbour: Neighbour) -> None:
 @pytest.mark.parametrize(
     ("hello", "refusal", "said"),
     [
-        (hello_of(1, cluster_id="other"), InvalidRequest, "is of cluster other"),
+        (hello_of(1, cluster_id="other"), InvalidRequest, "belongs to cluster other"),
         (hello_of(2), InvalidRequest, "two nodes are number 2"),
         (hello_of(1, version=9), UnsupportedVersion, "speaks version 9"),
     ],
