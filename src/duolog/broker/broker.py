@@ -94,7 +94,7 @@ class Broker:
         self.meter: NoMeter = NO_METER
         """Meters the use of partitions and queues; set before `start`."""
         self.requests: Requests
-        """Operators' requests to the controller: elections, moves, draining."""
+        """Operators' requests: elections, reassignments, draining."""
         self._on_storage_failure = on_storage_failure
         self._partitions_max = partitions_max
         self.has_failed = False
@@ -284,7 +284,7 @@ class Broker:
         self.roles.registered(broker_epoch, self.partitions())
 
     def suspend(self, refusal: Refusal) -> None:
-        """Stops to answer as a leader until `resume`: the cluster may take this node for dead."""
+        """Stops answering as a leader until `resume`: the cluster may take this node for dead."""
         self.roles.suspend(refusal, self.partitions())
 
     def resume(self) -> None:

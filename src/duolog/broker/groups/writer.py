@@ -18,7 +18,7 @@ from duolog.observe.logs import get_logger
 log = get_logger("groups")
 
 WRITES_TOGETHER_MAX = 1_000
-"""Maximum of writes that share one append; bounds the wait of the first."""
+"""Maximum number of writes that share one append; bounds the wait of the first."""
 
 
 class WriteListener(Protocol):

@@ -18,7 +18,7 @@ from duolog.records.changes import Cause, Deleted, Trimmed, VisibilityChanged
 from duolog.records.record import Record
 
 PARKED_MAX = 100_000
-"""Maximum of parked long polls per queue; further receives are answered empty at once."""
+"""Maximum number of parked long polls per queue; further receives are answered empty at once."""
 
 Gathered = tuple[Receive, int]
 """A receive of this turn, and its wait time in ms."""
@@ -313,8 +313,8 @@ class Consuming:
         offsets: Sequence[int],
         now_ms: int,
     ) -> int | None:
-        """Repeats the answer to an earlier receive with the same attempt id, whose answer the
-        client did not get."""
+        """Hands out again the messages of an earlier receive with the same attempt id, whose
+        answer was lost."""
         end_offset = None
         records = []
         for offset in offsets:

@@ -24,7 +24,7 @@ Opened = Callable[[Refusal | None], None]
 
 LOOK_S = 0.02
 LOOKS_MAX = 300
-"""Maximum of looks: in a cluster, other nodes may be creating the topic, or briefly lead it."""
+"""Maximum number of looks: other nodes may be creating the topic, or briefly lead it."""
 LOOKS_AT_ONCE = 50
 """First looks without a pause: on a sole node, only its own catalog has to catch up."""
 
@@ -80,7 +80,7 @@ class JournalTopics:
     async def _make(self, queue: QueueState) -> None:
         """Creates or grows the journal topic, until all partitions here have their journals.
 
-        They are attached as this node begins to lead them (see serving.py).
+        Journals are attached when this node begins to lead them (see serving.py).
         """
         name = queue_state_topic(queue.entry.name)
         for look in range(LOOKS_MAX):

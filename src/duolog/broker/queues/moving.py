@@ -13,7 +13,7 @@ from duolog.records.changes import Cause, Deleted
 from duolog.records.record import Record
 
 MOVED_BYTES_MAX = 16 << 20
-"""Bytes moved together, unless a single message is larger."""
+"""Maximum size of messages moved in one step, unless a single one is larger."""
 
 Moved = Callable[[Sequence[int] | Refusal], None]
 

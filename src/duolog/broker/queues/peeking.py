@@ -23,7 +23,7 @@ class Peeked(NamedTuple):
     state: str
     receive_count: int
     visible_ms: int | None
-    """Time at which a hidden message becomes visible; None unless in flight."""
+    """Time at which a message in flight becomes visible; None unless in flight."""
     message: Message
 
     @property

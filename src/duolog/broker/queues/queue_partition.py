@@ -46,7 +46,7 @@ class _Appended(NamedTuple):
     first_offset: int
     next_offset: int
     traits: Mapping[int, Trait]
-    """Traits by offset."""
+    """Traits of the appended messages, by offset."""
     now_ms: int
 
 

@@ -19,7 +19,7 @@ from duolog.model.queue_errors import ReceiptHandleIsInvalid
 from duolog.wire.sqs.texts import Texts, numbered
 
 RUN_MAX = 256
-"""Maximum of handles that share a seal."""
+"""Maximum number of handles that share a seal."""
 
 _BODY = Struct(">HQBIIQ")
 _SEAL_BYTES = 8

@@ -84,7 +84,7 @@ class Asker(Protocol):
     def received_together(
         self, tokens: Sequence[Any], found: Sequence[Received], counts: Sequence[int]
     ) -> None:
-        """Takes the results of receives served together; token i gets the next `counts[i]`."""
+        """Takes results of receives served together; token i gets the next `counts[i]` messages."""
         ...
 
     def gone(self, tokens: Sequence[Any]) -> Collection[Any]:

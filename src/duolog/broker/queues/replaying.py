@@ -8,7 +8,7 @@ from duolog.records.changes import Replayed
 from duolog.records.record import Record
 
 MESSAGES_MAX = 10_000
-"""Messages per change, so that others get a turn in between."""
+"""Maximum number of messages per change, so that other work runs between two changes."""
 
 
 def replays(

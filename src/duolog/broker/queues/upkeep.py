@@ -46,7 +46,7 @@ class Upkeep:
         self._writing: dict[QueuePartition, SnapshotWriting] = {}
         """Snapshots being written, or not yet committed and durable."""
         self._sizes: dict[QueuePartition, int] = {}
-        """Sizes of the last snapshots."""
+        """Size of each partition's last snapshot, in bytes."""
         self._lows: dict[QueuePartition, list[tuple[int, int]]] = {}
         """Samples (time, lowest undone offset), for queues that retain deleted messages."""
         self._needed: dict[QueuePartition, list[tuple[int, int]]] = {}

@@ -41,7 +41,7 @@ class ServedCopies:
         self._broker = broker
         self._clock = broker.clock
         self._sessions: dict[int, CopySession] = {}
-        """Sessions by follower node, which has one copier for this leader."""
+        """Fetch sessions by follower node: one each, since a node has one copier per leader."""
         self._last_number = 0
         self._heard_ms: dict[int, int] = {}
         self.reconsider: Callable[[Partition], None] = lambda partition: None

@@ -13,9 +13,9 @@ from duolog.broker.queues.receiving import Received
 from duolog.core.queues.message import BINARY, MessageAttribute
 
 VALUE_BYTES_MAX = 4_096
-"""Maximum of one header's value: common servers refuse lines of more than 8 KiB."""
+"""Maximum size of one header's value: common servers refuse lines of more than 8 KiB."""
 ATTRIBUTES_BYTES_MAX = 16_384
-"""Maximum of all attributes' headers: common servers refuse heads of more than 32 KiB."""
+"""Maximum size of all attributes' headers: common servers refuse heads of more than 32 KiB."""
 
 Header = tuple[bytes, bytes]
 

@@ -81,7 +81,7 @@ class QueueLink(Protocol):
 
 
 class NoPeers:
-    """Peers of a sole node: none."""
+    """Peers of a sole node: every call fails as unreachable."""
 
     async def call(
         self, node: int, kind: int, body: bytes, *, timeout_ms: int, lane: str = REQUESTS_LANE
