@@ -122,7 +122,7 @@ class Queue:
         return self._sending.knows(message, partition)
 
     def knows_record(self, record: Record, partition: QueuePartition) -> bool:
-        """True like `knows`, for a message moved from another queue."""
+        """Does the same as `knows`, for a message moved from another queue."""
         return self._sending.knows_record(record, partition)
 
     def knows_attempt(self, attempt: str) -> bool:

@@ -160,7 +160,7 @@ class Sending:
         return self._knows(partition, group, self._key_of(self._with_key(message), group))
 
     def knows_record(self, record: Record, partition: QueuePartition) -> bool:
-        """True like `knows`, for a message moved from another queue."""
+        """Does the same as `knows`, for a message moved from another queue."""
         return self._knows(partition, group_of(record, fifo=True) or b"", moved_key(record))
 
     def _knows(self, partition: QueuePartition, group: bytes, key: bytes | None) -> bool:
