@@ -25,9 +25,9 @@ from duolog.records.record import Record
 
 BLOCK_BYTES = 64 * 1024
 KEPT_BYTES_MAX = 2 * 1024 * 1024
-"""Bytes of kept values: enough for ten messages of each of a hundred groups."""
+"""Maximum bytes of kept values: enough for ten messages of each of a hundred groups."""
 KEPT_RECORDS_MAX = 4_096
-"""Number of kept records, since a small compressed batch can hold millions."""
+"""Maximum number of kept records, since a small compressed batch can hold millions."""
 _ONE_BATCH = 1
 """A limit below any batch's size: reads exactly one batch, since the first is read whole."""
 

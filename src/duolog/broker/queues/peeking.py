@@ -11,9 +11,9 @@ from duolog.model.queue_errors import InvalidParameterValue
 
 STATES = ("ready", "in_flight", "delayed", "dead", "done")
 EXAMINED_MAX = 10_000
-"""Messages examined per request, in whatever state."""
+"""Maximum number of messages that one request examines, in any state."""
 PEEKED_BYTES_MAX = 4 << 20
-"""Bytes of bodies and attributes per page; the message that exceeds it is the page's last."""
+"""Maximum bytes of bodies and attributes per page; the message that exceeds it is the last."""
 
 
 class Peeked(NamedTuple):

@@ -1,9 +1,9 @@
 """Receipt handles: each names one delivery of one message.
 
-A handle names the queue by id, the partition, the offset, the leader epoch, the receive count and
-the time of the delivery, so a stale one never settles a newer delivery: not even after a replay,
-which counts from one again. It is sealed with the cluster's key, so that nobody can forge one for
-a message that was not received.
+A handle names the partition, the offset, the leader epoch, the receive count and the time of the
+delivery, so a stale one never settles a newer delivery: not even after a replay, which counts from
+one again. It is sealed with the cluster's key and the queue's id, so that nobody can forge one for
+a message that was not received, nor use it on a later queue of the same name.
 
 Consecutive messages of one answer share a seal, since making and checking it is most of the work;
 each handle adds its index. Whoever has one of these handles was given them all.
