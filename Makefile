@@ -19,9 +19,13 @@ C_SOURCES := $(wildcard src/*/*/*.c src/*/*/*/*.c)
 # The load generators are C, and one of them drives librdkafka.
 BENCH_DEBIAN_PACKAGES := librdkafka-dev
 
+# What `make test` does a few times, and `make endure` many times.
+ENDURED := tests/sim/test_seeds.py tests/crash/test_kill.py tests/crash/test_queue_kills.py \
+	tests/crash/test_usage.py tests/cluster/test_chaos.py
+
 FAST_TESTS := tests/unit tests/style tests/conformance
 
-.PHONY: help run cluster demo-pipeline sim test check fast lint bench constraints clean
+.PHONY: help run cluster demo-pipeline sim test documents endure check fast lint bench constraints clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -42,7 +46,14 @@ sim: $(STAMPS)/run  ## simulate clusters that are hurt in every way: SEEDS=50, o
 	@exec $(BIN)/python -m duolog.sim --seeds $(or $(SEEDS),50) $(ARGS)
 
 test: $(STAMPS)/dev $(STAMPS)/test-programs  ## all tests; ARGS are passed to pytest
-	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m 'not documents' $(ARGS)
+
+documents: $(STAMPS)/dev $(STAMPS)/test-programs  ## run what documents show and a lone node cannot: Spark, clusters
+	$(BIN)/pytest --numprocesses 2 -m documents --durations 0 tests/documents $(ARGS)
+
+endure: $(STAMPS)/dev $(STAMPS)/test-programs  ## kills, faults and simulated clusters, over and over
+	DUOLOG_CRASH_ROUNDS=50 DUOLOG_CHAOS_SECONDS=45 DUOLOG_SIM_SEEDS=50 \
+		$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ENDURED) $(ARGS)
 
 check: $(STAMPS)/dev  ## in about a minute: style, types, layers and the fast tests
 	@$(MAKE) --no-print-directory --jobs 2 lint fast
