@@ -1,4 +1,4 @@
-"""Nouns and verbs of the command line: Typer's, with our own words where one is mistyped."""
+"""Nouns and verbs of the command line: Typer's, with our own texts for mistyped ones."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ _SYNONYMS = {
     "read": "consume",
     "write": "produce",
 }
-"""Verbs of other tools, and what they are called here."""
+"""Verbs of other tools, with the ones that they are called here."""
 
 
 class Misused(UsageError):

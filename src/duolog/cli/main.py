@@ -37,7 +37,8 @@ def main(
         ),
     ] = False,
 ) -> None:
-    """What every command takes. The option has ended the process by now if it was given."""
+    """Declare the options of `duolog` itself; `--version`, if given, has ended the process by
+    now."""
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""What `duolog queue receive` does."""
+"""Action behind `duolog queue receive`."""
 
 import base64
 import math
@@ -108,7 +108,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _text(value: MessageAttributeValue) -> str:
-    """Binary values in base64, as on the wire."""
+    """The value as text; binary ones in base64, as on the wire."""
     if value.binary_value is not None:
         return base64.b64encode(value.binary_value).decode()
     return value.string_value or ""
