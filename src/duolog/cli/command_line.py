@@ -102,7 +102,7 @@ def _in_own_words(ctx: Any) -> Iterator[None]:
     except (Misused, NoArgsIsHelpError):
         raise
     except Unfit as unfit:
-        # What is asked for may stand in it already.
+        # The text may end with a suggestion already.
         text = str(unfit)
         raise Misused(text if text.endswith("?") else f"{text} {_see_help(ctx)}", ctx) from None
     except UsageError as error:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ConfigOption = Annotated[
     Path | None,
-    # Whoever reads the file says what to do when that fails; the parser of options would not.
+    # Not checked here: reading the file gives a better error than the option parser would.
     typer.Option("--config", metavar="FILE", readable=False, help="TOML file with settings."),
 ]
 SetOption = Annotated[

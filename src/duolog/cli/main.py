@@ -1,4 +1,4 @@
-"""The command line as a whole. What a command needs is imported when it runs."""
+"""The command line as a whole. Each command imports its modules when it runs."""
 
 from typing import Annotated
 

@@ -42,7 +42,7 @@ def reporting(known: Known = NOTHING_KNOWN) -> Iterator[None]:
     except KeyboardInterrupt:
         raise SystemExit(int(ExitCode.INTERRUPTED)) from None
     except BrokenPipeError:
-        # Who reads this has seen enough, as `head` does. What is still buffered must not be
-        # written at exit, which would complain.
+        # The reader has seen enough, as `head` does. Text still buffered must not be written at
+        # exit, which would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(int(ExitCode.DONE)) from None

@@ -19,7 +19,7 @@ VERSION = 1
 
 
 class Target(NamedTuple):
-    """Batches for one partition, in order."""
+    """Batches to send to one partition, in order."""
 
     topic: str
     topic_id: str

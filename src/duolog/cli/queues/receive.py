@@ -42,7 +42,7 @@ async def receive(doors: Doors, name: str, wanted: Wanted, form: Format) -> None
                 messages = await _receive(client, url, name, left, remaining, wanted)
                 for message in messages:
                     rows.write(_row(name, message))
-                # What is deleted must have left this process first.
+                # Messages must have left this process before they are deleted.
                 sys.stdout.flush()
                 if wanted.delete and messages:
                     await _delete(client, url, name, messages)
