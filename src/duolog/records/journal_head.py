@@ -25,7 +25,7 @@ class JournalHead(NamedTuple):
     snapshot_offset: int
     """Journal offset of the newest snapshot that is complete, committed and durable."""
     begun_offset: int
-    """Journal offset of a later snapshot that may still be incomplete, uncommitted or not durable."""
+    """Journal offset of a later snapshot, possibly incomplete, uncommitted or not durable."""
     piece: int = 0
     pieces: int = 0
     """Number of pieces of the snapshot that begins at `begun_offset`; 0 in a record of changes."""
