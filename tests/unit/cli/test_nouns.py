@@ -38,7 +38,7 @@ def test_help_takes_well_under_a_fifth_of_a_second() -> None:
 def test_help_names_every_noun() -> None:
     out = invoke("--help").stdout
     for noun in VERBS:
-        assert f"{noun:<9} {(NOUNS | BESIDE)[noun].help}" in out
+        assert f"{noun:<11} {(NOUNS | BESIDE)[noun].help}" in out
 
 
 def test_a_package_that_is_left_out_takes_its_nouns_along() -> None:
