@@ -239,7 +239,12 @@ PLACES: tuple[Place, ...] = (
         "A setting",
         "src/duolog/config/node.py",
         "NODE_GROUPS",
-        (Cut("src/duolog/config/node.py", r'^ +in_seconds\("sqs\.purge\.interval\.seconds".*\n'),),
+        (
+            Cut(
+                "src/duolog/config/node.py",
+                r'^ +in_seconds\(\s*"sqs\.purge\.interval\.seconds"[^)]*\),\n',
+            ),
+        ),
         _SETTINGS,
         r"reads the setting `sqs\.purge\.interval\.seconds`: declare it in NODE_GROUPS",
     ),
