@@ -25,6 +25,16 @@ PRICE_LIST_KEYS = {"currency", "decimals", "list"}
 SHELL_OF_SPARK = "from pyspark.sql import SparkSession; spark = SparkSession.builder.getOrCreate()"
 """What `pyspark` has done before its first prompt."""
 
+STREAMS_HAVE_BEGUN = """
+import time
+deadline = time.monotonic() + 60
+while any(each.lastProgress is None for each in spark.streams.active):
+    assert time.monotonic() < deadline, "a stream does not begin"
+    time.sleep(0.1)
+spark.streams.awaitAnyTermination(0.1)
+"""
+"""A stream fails in the background: this fails with it."""
+
 
 class PageRun:
     """One pass through a page. `ran` are the lines of the blocks that did."""
@@ -98,6 +108,8 @@ class PageRun:
         self._place.ready()
         ran = self._program().run(text, block.page, block.line)
         self._check_code(block, ran, 0)
+        if self._needs == SPARK:
+            self._check_code(block, self._program().run(STREAMS_HAVE_BEGUN, "streams", 1), 0)
         return self._place.addresses.out_of(ran.out)
 
     def _program(self) -> PythonSession:

@@ -39,7 +39,8 @@ def pages_with(needs: str) -> list[str]:
     found = []
     for name in NAMES:
         try:
-            has_some = any(is_of_pass(each, needs) for each in read_blocks(ROOT / name, name))
+            blocks = read_blocks(ROOT / name, name)
+            has_some = any(each.needs == needs and is_of_pass(each, needs) for each in blocks)
         except PageFault:
             has_some = needs == NODE
         if has_some:
