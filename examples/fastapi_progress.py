@@ -119,7 +119,7 @@ def steps_of(job: str) -> Iterator[str]:
             record = consumer.poll(0.5)
             if record is None or record.error() or record.key() != job.encode():
                 continue
-            value = record.value().decode()
+            value = (record.value() or b"").decode()
             yield f"data: {value}\n\n"
             if json.loads(value)["step"] == STEPS:
                 return

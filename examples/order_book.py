@@ -61,7 +61,7 @@ def audit(since: float) -> None:
         if record.error():
             unread.discard(record.partition())
         elif record.timestamp()[1] >= int(since * 1000):
-            read.append(record.value().decode())
+            read.append((record.value() or b"").decode())
     consumer.close()
     print(f"auditor: {', '.join(sorted(read))}")
 
