@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from duolog.cli.command_line import App
 from duolog.cli.given import (
     AdminOption,
     ConfigOption,
@@ -20,7 +21,14 @@ if TYPE_CHECKING:
     from duolog_pipelines.lake import Lake
     from duolog_pipelines.running import Place
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = App()
+
+
+def pipeline_names(incomplete: str) -> list[str]:
+    from duolog_pipelines.registry import MODULES
+
+    return list(MODULES)
+
 
 DataOption = Annotated[
     Path | None,
@@ -45,7 +53,9 @@ GivenOption = Annotated[
         help="As `ls -o json` lists them; may be repeated.",
     ),
 ]
-NamesArgument = Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)]
+NamesArgument = Annotated[
+    list[str], typer.Argument(metavar="NAME", help="Pipelines.", autocompletion=pipeline_names)
+]
 
 
 @app.command("ls")
@@ -89,7 +99,9 @@ def run(
 
 @app.command()
 def backfill(
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The pipeline.", autocompletion=pipeline_names)
+    ],
     first: Annotated[
         str,
         typer.Option("--from", metavar="TIME", help="start, @-1h or @2026-01-01T00:00:00Z."),
@@ -134,7 +146,8 @@ def status(
 @app.command()
 def report(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Else all.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Else all.", autocompletion=pipeline_names),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with charts, too.")

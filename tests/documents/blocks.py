@@ -155,9 +155,9 @@ def _check_language(block: Block) -> None:
 def _check_files(blocks: list[Block]) -> None:
     for number, block in enumerate(blocks):
         name = block.notes.get("file")
-        # A module is named without what its file's name ends in.
-        used = rf"\b{re.escape(Path(name).stem)}\b" if name else ""
-        if name and not any(re.search(used, each.text) for each in _used(blocks[number + 1 :])):
+        # A module is named without its ending.
+        stem = name and name.removesuffix(".py")
+        if stem and not any(stem in later.text for later in _used(blocks[number + 1 :])):
             raise block.fault(f"no later block that runs uses the file '{name}'")
 
 

@@ -1,11 +1,10 @@
 """`duolog config`: what a node would be told, and what it could be."""
 
-import typer
-
+from duolog.cli.command_line import App
 from duolog.cli.given import ConfigOption, SetOption, load_settings
 from duolog.cli.output import Format, FormatOption, print_rows
 
-app = typer.Typer(help="Settings of a node.", no_args_is_help=True, rich_markup_mode=None)
+app = App(help="Settings of a node.")
 
 
 @app.command()

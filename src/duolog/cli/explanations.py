@@ -20,7 +20,14 @@ _FAILED, _USAGE, _ABSENT, _DENIED = (
     ExitCode.NOT_FOUND,
     ExitCode.NOT_ALLOWED,
 )
-_OTHER = Explanation(_FAILED, _SAID, "The node's log says more.")
+_LOGGED = Explanation(_FAILED, _SAID, "The node's log says more.")
+"""Where the node met an error of its own, which it logs with a traceback."""
+_OTHER = Explanation(
+    _FAILED, _SAID, "Run it again; if that does not help, ask whoever runs the node."
+)
+_CHANGING = Explanation(
+    _FAILED, _SAID, "Run `duolog cluster status` to see which nodes are alive, then run it again."
+)
 _WRONG_VALUE = Explanation(_USAGE, _SAID, "Correct it and run the command again.")
 _HAS_MEMBERS = Explanation(
     _DENIED, "{subject} has members, which would overwrite this", "Stop its consumers first."
@@ -97,14 +104,27 @@ EXPLANATIONS: dict[str, Explanation] = {
     "InvalidParameterCombination": _WRONG_VALUE,
     "MissingParameter": _WRONG_VALUE,
     "UnsupportedOperation": _WRONG_VALUE,
+    "InternalFailure": _LOGGED,
+    "LEADER_NOT_AVAILABLE": _CHANGING,
+    "NOT_LEADER_OR_FOLLOWER": _CHANGING,
+    "NOT_CONTROLLER": _CHANGING,
+    "NOT_COORDINATOR": _CHANGING,
+    "COORDINATOR_NOT_AVAILABLE": _CHANGING,
+    "NOT_ENOUGH_REPLICAS": _CHANGING,
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": _CHANGING,
     "HTTP 400": _WRONG_VALUE,
     "HTTP 401": _CREDENTIALS,
     "HTTP 403": Explanation(_DENIED, _SAID, "Run it on the node's machine, with --admin."),
+    "HTTP 500": _LOGGED,
+    "HTTP 503": Explanation(_FAILED, _SAID, "Wait a moment, then run it again."),
 }
 
 
-def explain(error: ClientError) -> Failure:
-    """Every error of the client, as what a command ends with."""
+def explain(error: ClientError, meant: str | None = None) -> Failure:
+    """Every error of the client, as what a command ends with.
+
+    `meant` is the name that was probably meant by one that is not there.
+    """
     match error:
         case Unreachable():
             advice = "Check that a node serves there, or name another address (see --help)."
@@ -116,7 +136,8 @@ def explain(error: ClientError) -> Failure:
             found = EXPLANATIONS.get(error.name, _OTHER)
             message = error.message or f"the node answered {error.name}"
             what = found.what.format(subject=error.subject, message=message)
-            return Failure(f"{_sentence(what)} {found.advice}", found.code)
+            advice = f"Did you mean '{meant}'? {found.advice}" if meant else found.advice
+            return Failure(f"{_sentence(what)} {advice}", found.code)
         case _:
             return Failure(f"{_sentence(str(error))} {_OTHER.advice}", ExitCode.FAILED)
 

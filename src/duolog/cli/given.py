@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from duolog.cli import completers
 from duolog.cli.failures import ExitCode, Failure, fail
 
 if TYPE_CHECKING:
@@ -20,7 +21,12 @@ ConfigOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any setting; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any setting; may be repeated.",
+        autocompletion=completers.settings,
+    ),
 ]
 KafkaOption = Annotated[
     str | None,

@@ -5,21 +5,20 @@ from typing import Annotated
 import typer
 
 from duolog.cli import config
+from duolog.cli.command_line import App
+from duolog.cli.completion import complete, completion
 from duolog.cli.nouns import WithNouns
 from duolog.cli.output import Format, FormatOption, print_rows
 from duolog.cli.serve import serve
 
-app = typer.Typer(
+app = App(
     name="duolog",
     cls=WithNouns,
     help="A message queue for Kafka and SQS clients, on one node or many.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    # Plain help: the decorated one takes longer to import than everything else together.
-    rich_markup_mode=None,
 )
 app.command()(serve)
+app.command()(completion)
+app.command(hidden=True)(complete)
 app.add_typer(config.app, name="config")
 
 

@@ -5,7 +5,8 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+
+from duolog.cli.command_line import Noun
 
 
 class Loaded(NamedTuple):
@@ -30,12 +31,13 @@ BESIDE = {
 """Of packages beside this one, which knows only their names: they may be left out."""
 
 
-class Noun(TyperGroup):
+class LazyNoun(Noun):
     """Knows its commands only once somebody looks for one."""
 
     def __init__(self, name: str, loaded: Loaded) -> None:
         super().__init__(name=name, help=loaded.help, no_args_is_help=True, rich_markup_mode=None)
         self._module = loaded.module
+        self._found: Noun | None = None
 
     def list_commands(self, ctx: Any) -> list[str]:
         return self._loaded().list_commands(ctx)
@@ -43,18 +45,20 @@ class Noun(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return self._loaded().get_command(ctx, cmd_name)
 
-    def _loaded(self) -> TyperGroup:
-        loaded = typer.main.get_command(import_module(self._module).app)
-        assert isinstance(loaded, TyperGroup)
-        return loaded
+    def _loaded(self) -> Noun:
+        if self._found is None:
+            loaded = typer.main.get_command(import_module(self._module).app)
+            assert isinstance(loaded, Noun)
+            self._found = loaded
+        return self._found
 
 
-class WithNouns(TyperGroup):
+class WithNouns(Noun):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         there = {name: loaded for name, loaded in BESIDE.items() if _is_there(loaded.module)}
         for name, loaded in (NOUNS | there).items():
-            self.commands[name] = Noun(name, loaded)
+            self.commands[name] = LazyNoun(name, loaded)
 
 
 def _is_there(module: str) -> bool:

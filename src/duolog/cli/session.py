@@ -10,19 +10,23 @@ from typing import Any, TypeVar
 
 from duolog.cli.explanations import explain
 from duolog.cli.failures import ExitCode, Failure, fail
-from duolog.client.errors import ClientError
+from duolog.cli.known_names import NOTHING_KNOWN, Known, meant_by
+from duolog.client.errors import ClientError, Refused
 
 T = TypeVar("T")
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    with reporting():
+def run(work: Coroutine[Any, Any, T], known: Known = NOTHING_KNOWN) -> T:
+    with reporting(known):
         return asyncio.run(work)
 
 
 @contextmanager
-def reporting() -> Iterator[None]:
-    """Whatever ends the work becomes a message on stderr and an exit code."""
+def reporting(known: Known = NOTHING_KNOWN) -> Iterator[None]:
+    """Whatever ends the work becomes a message on stderr and an exit code.
+
+    `known` tells which names there are, for a suggestion where one was mistyped.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a character is no reason to stop halfway.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -32,7 +36,8 @@ def reporting() -> Iterator[None]:
     except Failure as failure:
         fail(str(failure), failure.code)
     except ClientError as error:
-        explained = explain(error)
+        meant = meant_by(error, known) if isinstance(error, Refused) else None
+        explained = explain(error, meant)
         fail(str(explained), explained.code)
     except KeyboardInterrupt:
         raise SystemExit(int(ExitCode.INTERRUPTED)) from None

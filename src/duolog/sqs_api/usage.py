@@ -10,7 +10,7 @@ from duolog.model.errors import Refusal
 from duolog.model.names import parse_queue_arn
 from duolog.sqs_api.queue_urls import URLS_REMEMBERED_MAX, QueueUrls
 
-_MOVING = {
+TALLIES = {
     "SendMessage": "sent",
     "SendMessageBatch": "sent",
     "ReceiveMessage": "received",
@@ -64,7 +64,7 @@ class QueueUsage(dict[str, QueueTally]):
                 self._queues.get(name)
         except Refusal:
             return None
-        found: Tally = getattr(self._new_tally(name), _MOVING.get(action, "other"))
+        found: Tally = getattr(self._new_tally(name), TALLIES.get(action, "other"))
         return found
 
     def _name_in(self, asked: Any) -> str | None:

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
+from duolog.cli.command_line import App
 from duolog.cli.output import Format, FormatOption
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = App()
 
 
 @app.callback()

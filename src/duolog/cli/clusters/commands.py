@@ -5,16 +5,17 @@ from typing import Annotated
 
 import typer
 
+from duolog.cli.command_line import App
 from duolog.cli.consent import DryRunOption, YesOption
 from duolog.cli.given import AdminOption, ConfigOption, KafkaOption, SetOption, door_address
 from duolog.cli.output import Format, FormatOption
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = App()
 
 DataOption = Annotated[
     Path, typer.Option("--data", metavar="DIR", help="Where the local cluster lives.")
 ]
-NodeArgument = Annotated[int, typer.Argument(metavar="NODE", min=0, show_default=False)]
+NodeArgument = Annotated[int, typer.Argument(metavar="NODE", min=0, help="The node's number.")]
 
 _DATA = Path("./duolog-cluster")
 
@@ -120,7 +121,9 @@ def drain(
 
 @app.command()
 def apply(
-    file: Annotated[Path, typer.Argument(metavar="FILE", readable=False, show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", readable=False, help="What `load` has advised.")
+    ],
     yes: YesOption = False,
     dry_run: DryRunOption = False,
     kafka: KafkaOption = None,

@@ -4,13 +4,18 @@ from typing import Annotated
 
 import typer
 
+from duolog.cli import completers
+from duolog.cli.command_line import App
 from duolog.cli.consent import DryRunOption, YesOption
 from duolog.cli.given import ConfigOption, KafkaOption, door_address
 from duolog.cli.output import Format, FormatOption
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = App()
 
-GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
+GroupArgument = Annotated[
+    str,
+    typer.Argument(metavar="GROUP", help="The consumer group.", autocompletion=completers.groups),
+]
 
 
 @app.command("ls")
@@ -35,9 +40,11 @@ def info(
 ) -> None:
     """Describe a group: its members, and how far behind they are."""
     from duolog.cli.groups import actions
+    from duolog.cli.known_names import known_to
     from duolog.cli.session import run
 
-    run(actions.info(door_address("kafka", kafka, config), group, output))
+    address = door_address("kafka", kafka, config)
+    run(actions.info(address, group, output), known_to(address))
 
 
 @app.command()
@@ -55,7 +62,10 @@ def reset(
     topics: Annotated[
         list[str] | None,
         typer.Option(
-            "--topic", metavar="TOPIC", help="Else all that the group has read; may be repeated."
+            "--topic",
+            metavar="TOPIC",
+            help="Else all that the group has read; may be repeated.",
+            autocompletion=completers.topics,
         ),
     ] = None,
     partitions: Annotated[
@@ -70,8 +80,10 @@ def reset(
 ) -> None:
     """Let a group that has no members now go on from somewhere else."""
     from duolog.cli.groups import actions
+    from duolog.cli.known_names import known_to
     from duolog.cli.session import run
 
     address = door_address("kafka", kafka, config)
     selected = actions.Selection(frozenset(topics or ()), frozenset(partitions or ()))
-    run(actions.reset(address, group, to, selected, output, yes=yes, dry_run=dry_run))
+    work = actions.reset(address, group, to, selected, output, yes=yes, dry_run=dry_run)
+    run(work, known_to(address))

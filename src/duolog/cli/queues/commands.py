@@ -5,13 +5,17 @@ from typing import Annotated
 
 import typer
 
+from duolog.cli import completers
+from duolog.cli.command_line import App
 from duolog.cli.consent import DryRunOption, YesOption
 from duolog.cli.given import AdminOption, ConfigOption, SqsOption
 from duolog.cli.output import Format, FormatOption
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = App()
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The queue.", autocompletion=completers.queues)
+]
 
 
 class State(StrEnum):
@@ -24,7 +28,7 @@ class State(StrEnum):
 
 @app.command()
 def create(
-    name: NameArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new queue.")],
     attributes: Annotated[
         list[str] | None,
         typer.Option("-a", "--attribute", metavar="NAME=VALUE", help="As in SQS; may be repeated."),
@@ -34,30 +38,43 @@ def create(
     ] = None,
     dead_letter: Annotated[
         str | None,
-        typer.Option(metavar="QUEUE", help="Where messages go that were received too often."),
+        typer.Option(
+            metavar="QUEUE",
+            help="Where messages go that were received too often.",
+            autocompletion=completers.queues,
+        ),
     ] = None,
     max_receives: Annotated[
         int, typer.Option(metavar="N", min=1, help="How often that is; with --dead-letter.")
     ] = 10,
     source_topic: Annotated[
-        str | None, typer.Option(metavar="TOPIC", help="Read the records of this topic.")
+        str | None,
+        typer.Option(
+            metavar="TOPIC",
+            help="Read the records of this topic.",
+            autocompletion=completers.topics,
+        ),
     ] = None,
     sqs: SqsOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
 ) -> None:
     """Make a queue. One whose name ends in .fifo is a FIFO queue."""
+    from duolog.cli.known_names import known_to_sqs
     from duolog.cli.queues import actions
     from duolog.cli.queues.doors import Doors
     from duolog.cli.session import run
 
     wanted = actions.Wanted(attributes, tags, dead_letter, max_receives, source_topic)
-    run(actions.create(Doors(config, sqs=sqs), name, wanted, output))
+    doors = Doors(config, sqs=sqs)
+    run(actions.create(doors, name, wanted, output), known_to_sqs(doors))
 
 
 @app.command("ls")
 def list_(
-    prefix: Annotated[str, typer.Argument(metavar="PREFIX", show_default=False)] = "",
+    prefix: Annotated[
+        str, typer.Argument(metavar="PREFIX", help="Else all.", autocompletion=completers.queues)
+    ] = "",
     admin: AdminOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -78,11 +95,13 @@ def info(
     output: FormatOption = Format.table,
 ) -> None:
     """Describe a queue: its counts, attributes and tags."""
+    from duolog.cli.known_names import known_behind
     from duolog.cli.queues import actions
     from duolog.cli.queues.doors import Doors
     from duolog.cli.session import run
 
-    run(actions.info(Doors(config, admin=admin), name, output))
+    doors = Doors(config, admin=admin)
+    run(actions.info(doors, name, output), known_behind(doors))
 
 
 @app.command()
@@ -107,13 +126,15 @@ def send(
     output: FormatOption = Format.table,
 ) -> None:
     """Send messages, and print their ids."""
+    from duolog.cli.known_names import known_to_sqs
     from duolog.cli.queues.doors import Doors
     from duolog.cli.queues.send import Template, send
     from duolog.cli.session import reporting
 
-    with reporting():
+    doors = Doors(config, sqs=sqs)
+    with reporting(known_to_sqs(doors)):
         template = Template.parse(group, dedup, delay, attributes)
-        send(Doors(config, sqs=sqs), name, bodies, template, output)
+        send(doors, name, bodies, template, output)
 
 
 @app.command()
@@ -137,12 +158,14 @@ def receive(
     output: FormatOption = Format.table,
 ) -> None:
     """Receive messages, which hides them from others for a while."""
+    from duolog.cli.known_names import known_to_sqs
     from duolog.cli.queues.doors import Doors
     from duolog.cli.queues.receive import Wanted, receive
     from duolog.cli.session import run
 
     wanted = Wanted(count, wait, visibility, delete)
-    run(receive(Doors(config, sqs=sqs), name, wanted, output))
+    doors = Doors(config, sqs=sqs)
+    run(receive(doors, name, wanted, output), known_to_sqs(doors))
 
 
 @app.command()
@@ -162,12 +185,14 @@ def peek(
     output: FormatOption = Format.table,
 ) -> None:
     """Look at messages without receiving them."""
+    from duolog.cli.known_names import known_behind
     from duolog.cli.queues.doors import Doors
     from duolog.cli.queues.peek import Wanted, peek
     from duolog.cli.session import run
 
     wanted = Wanted(state, message_id, from_offset, limit, partition)
-    run(peek(Doors(config, admin=admin), name, wanted, output))
+    doors = Doors(config, admin=admin)
+    run(peek(doors, name, wanted, output), known_behind(doors))
 
 
 @app.command()
@@ -181,19 +206,30 @@ def purge(
     output: FormatOption = Format.table,
 ) -> None:
     """Delete all messages of a queue."""
+    from duolog.cli.known_names import known_behind
     from duolog.cli.queues import actions
     from duolog.cli.queues.doors import Doors
     from duolog.cli.session import run
 
     doors = Doors(config, sqs=sqs, admin=admin)
-    run(actions.purge(doors, name, output, yes=yes, dry_run=dry_run))
+    run(actions.purge(doors, name, output, yes=yes, dry_run=dry_run), known_behind(doors))
 
 
 @app.command()
 def redrive(
-    name: Annotated[str, typer.Argument(metavar="DLQ", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="DLQ", help="The dead-letter queue.", autocompletion=completers.queues
+        ),
+    ],
     to: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="Else where each message came from.")
+        str | None,
+        typer.Option(
+            metavar="QUEUE",
+            help="Else where each message came from.",
+            autocompletion=completers.queues,
+        ),
     ] = None,
     rate: Annotated[
         int | None, typer.Option(metavar="N", min=1, max=500, help="Messages a second at most.")
@@ -206,11 +242,13 @@ def redrive(
     output: FormatOption = Format.table,
 ) -> None:
     """Move the messages of a dead-letter queue back."""
+    from duolog.cli.known_names import known_to_sqs
     from duolog.cli.queues.doors import Doors
     from duolog.cli.queues.redrive import redrive
     from duolog.cli.session import run
 
-    run(redrive(Doors(config, sqs=sqs), name, to, rate, output, wait=not no_wait))
+    doors = Doors(config, sqs=sqs)
+    run(redrive(doors, name, to, rate, output, wait=not no_wait), known_to_sqs(doors))
 
 
 @app.command()
@@ -228,11 +266,13 @@ def replay(
     output: FormatOption = Format.table,
 ) -> None:
     """Deliver deleted messages again that the queue has retained, by when they were sent."""
+    from duolog.cli.known_names import known_behind
     from duolog.cli.queues import actions
     from duolog.cli.queues.doors import Doors
     from duolog.cli.session import run
 
-    run(actions.replay(Doors(config, admin=admin), name, first, end, output))
+    doors = Doors(config, admin=admin)
+    run(actions.replay(doors, name, first, end, output), known_behind(doors))
 
 
 @app.command("rm")
@@ -246,9 +286,10 @@ def remove(
     output: FormatOption = Format.table,
 ) -> None:
     """Remove a queue and all its messages."""
+    from duolog.cli.known_names import known_behind
     from duolog.cli.queues import actions
     from duolog.cli.queues.doors import Doors
     from duolog.cli.session import run
 
     doors = Doors(config, sqs=sqs, admin=admin)
-    run(actions.remove(doors, name, output, yes=yes, dry_run=dry_run))
+    run(actions.remove(doors, name, output, yes=yes, dry_run=dry_run), known_behind(doors))

@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
+from duolog.cli import completers
+from duolog.cli.command_line import App
 from duolog.cli.consent import DryRunOption, YesOption
 from duolog.cli.given import ConfigOption, KafkaOption, door_address
 from duolog.cli.output import Format, FormatOption
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = App()
 
 
 class Codec(StrEnum):
@@ -20,18 +22,25 @@ class Codec(StrEnum):
     zstd = "zstd"
 
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The topic.", autocompletion=completers.topics)
+]
 
 
 @app.command()
 def create(
-    name: NameArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new topic.")],
     partitions: Annotated[
         int | None, typer.Option("-p", "--partitions", metavar="N", min=1, help="Else the node's.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("-c", "--set", metavar="NAME=VALUE", help="A setting; may be repeated."),
+        typer.Option(
+            *("-c", "--set"),
+            metavar="NAME=VALUE",
+            help="A setting; may be repeated.",
+            autocompletion=completers.topic_settings,
+        ),
     ] = None,
     kafka: KafkaOption = None,
     config: ConfigOption = None,
@@ -67,10 +76,12 @@ def info(
     output: FormatOption = Format.table,
 ) -> None:
     """Describe a topic: its partitions, offsets and settings."""
+    from duolog.cli.known_names import known_to
     from duolog.cli.session import run
     from duolog.cli.topics import actions
 
-    run(actions.info(door_address("kafka", kafka, config), name, output))
+    address = door_address("kafka", kafka, config)
+    run(actions.info(address, name, output), known_to(address))
 
 
 @app.command()
@@ -98,12 +109,14 @@ def produce(
     output: FormatOption = Format.table,
 ) -> None:
     """Write records, and print where each of them is."""
+    from duolog.cli.known_names import known_to
     from duolog.cli.session import reporting
     from duolog.cli.topics.produce import Template, produce
 
-    with reporting():
+    address = door_address("kafka", kafka, config)
+    with reporting(known_to(address)):
         template = Template.parse(key, headers, partition, compression)
-        produce(door_address("kafka", kafka, config), name, values, template, output)
+        produce(address, name, values, template, output)
 
 
 @app.command()
@@ -142,12 +155,14 @@ def consume(
     output: FormatOption = Format.table,
 ) -> None:
     """Read records."""
+    from duolog.cli.known_names import known_to
     from duolog.cli.session import reporting, run
     from duolog.cli.topics.consume import Wanted, consume
 
     with reporting():
         wanted = Wanted.parse(offset, partitions, count, follow, form)
-    run(consume(door_address("kafka", kafka, config), name, wanted, output))
+    address = door_address("kafka", kafka, config)
+    run(consume(address, name, wanted, output), known_to(address))
 
 
 @app.command("rm")
@@ -160,8 +175,9 @@ def remove(
     output: FormatOption = Format.table,
 ) -> None:
     """Remove a topic and all its records."""
+    from duolog.cli.known_names import known_to
     from duolog.cli.session import run
     from duolog.cli.topics import actions
 
     address = door_address("kafka", kafka, config)
-    run(actions.remove(address, name, output, yes=yes, dry_run=dry_run))
+    run(actions.remove(address, name, output, yes=yes, dry_run=dry_run), known_to(address))
