@@ -56,6 +56,16 @@ class Budget:
             yield item
 
 
+def at_once(steps: Generator[None, None, Result]) -> Result:
+    """Runs all the steps without resting: for what must not be seen half done."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+
+
 class Admission:
     """Admits one piece of long work at a time, in the order of asking."""
 

@@ -6,9 +6,10 @@ at the end of the turn, and consumers are told once that is committed. If the wr
 rebuilds the state without the change. Everything here runs on the event loop without awaiting.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from duolog.broker.admission import at_once
 from duolog.broker.damage import past_damage
 from duolog.broker.partition import Partition
 from duolog.broker.queues.doubts import OnDamage, pass_over
@@ -198,7 +199,10 @@ class QueuePartition:
             self.delivery.enqueue_range(self.delivery.end_offset, end_offset, self._clock.now_ms())
 
     def scan(self, end_offset: int, *, is_new: bool) -> None:
-        """Enqueues the log's messages up to the offset by reading every record.
+        at_once(self.scanning(end_offset, is_new=is_new))
+
+    def scanning(self, end_offset: int, *, is_new: bool) -> Generator[None, None, None]:
+        """Enqueues the log's messages up to the offset by reading every record, step by step.
 
         New messages count as sent now, old ones at their timestamp. But no message expires by a
         timestamp that a Kafka producer may have made up: then it counts as sent now, too.
@@ -209,6 +213,7 @@ class QueuePartition:
         now_ms = self._clock.now_ms()
         is_stamped = self.data.stamps_append_time
         for record in self.records(delivery.end_offset, end_offset):
+            yield
             assert record.offset is not None
             sent_ms = now_ms if is_new else min(record.timestamp, now_ms)
             if not is_stamped and sent_ms <= now_ms - rules.retention_ms:

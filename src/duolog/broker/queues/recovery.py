@@ -8,8 +8,9 @@ it knew, by end offset and leader epoch; and if it knew too many, a new snapshot
 before the partition is served, because the leader epoch of a sole node never changes.
 """
 
-import asyncio
+from collections.abc import Generator
 
+from duolog.broker.admission import Admission, at_once
 from duolog.broker.flusher import Flusher
 from duolog.broker.partition import Partition
 from duolog.broker.queues.journal import Journal, JournalEntry
@@ -32,7 +33,6 @@ from duolog.records.journal_head import NO_OFFSET, JournalHead
 from duolog.records.record import Record
 
 IN_FLIGHT_MAX = 120_000
-SCANNED_TOGETHER = 2_000
 
 log = get_logger("queues")
 
@@ -47,21 +47,22 @@ def rules_of(config: QueueConfig) -> DeliveryRules:
 
 
 async def open_state(
-    partition: QueuePartition, config: QueueConfig, flusher: Flusher, now_ms: int
+    partition: QueuePartition,
+    config: QueueConfig,
+    admission: Admission,
+    flusher: Flusher,
+    now_ms: int,
 ) -> None:
     """Recovers the delivery state of a partition, all of whose messages are committed.
 
-    Yields to the event loop. Raises Refusal if a necessary snapshot cannot be written.
+    Reads while admitted, and rests. Raises Refusal if a necessary snapshot cannot be written.
     """
-    knows_too_much = load(partition, config, now_ms)
-    before = partition.delivery.end_offset
-    while partition.delivery.end_offset < partition.data.high_watermark:
-        # Yields: a topic that becomes a queue may be long, and others must be served meanwhile.
-        reached = partition.delivery.end_offset + SCANNED_TOGETHER
-        partition.scan(min(reached, partition.data.high_watermark), is_new=False)
-        await asyncio.sleep(0)
-    partition.enqueued_since_snapshot = partition.delivery.end_offset - before
-    knows_too_much |= settle(partition, config, now_ms)
+    async with admission.admitted() as budget:
+        knows_too_much = load(partition, config, now_ms)
+        before = partition.delivery.end_offset
+        await budget.run(partition.scanning(partition.data.high_watermark, is_new=False))
+        partition.enqueued_since_snapshot = partition.delivery.end_offset - before
+        knows_too_much |= await budget.run(_settling(partition, config, now_ms))
     journal = partition.journal
     if journal is not None:
         journal.snapshot_offset = partition.loaded_offset
@@ -88,7 +89,7 @@ def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None
     """Rebuilds the delivery state after a failed write, without yielding."""
     load(partition, config, now_ms)
     partition.scan(partition.data.high_watermark, is_new=False)
-    settle(partition, config, now_ms)
+    at_once(_settling(partition, config, now_ms))
 
 
 def load(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
@@ -119,14 +120,17 @@ def load(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
     return False
 
 
-def settle(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
-    """Applies the changes after the snapshot. Returns True if they knew messages that are not
-    there."""
+def _settling(
+    partition: QueuePartition, config: QueueConfig, now_ms: int
+) -> Generator[None, None, bool]:
+    """Applies the changes after the snapshot, step by step. Returns True if they knew messages
+    that are not there."""
     data, journal, delivery = partition.data, partition.journal, partition.delivery
     knows_too_much = False
     if journal is not None:
         journal.bytes_written = 0
         for entry in journal.entries(partition.loaded_offset):
+            yield
             if entry.head.pieces:
                 continue
             journal.bytes_written += len(entry.content)
@@ -142,7 +146,7 @@ def settle(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
     if delivery.low_offset() < data.log.start_offset:
         delivery.apply(Trimmed(data.log.start_offset))
     if config.fifo:
-        recall_deduplication(partition, config, now_ms)
+        yield from _recalling_deduplication(partition, config, now_ms)
     delivery.tick(now_ms)
     return knows_too_much
 
@@ -165,11 +169,18 @@ def _changes(journal: Journal, entry: JournalEntry) -> list[Change]:
 
 
 def recall_deduplication(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
+    at_once(_recalling_deduplication(partition, config, now_ms))
+
+
+def _recalling_deduplication(
+    partition: QueuePartition, config: QueueConfig, now_ms: int
+) -> Generator[None, None, None]:
     """Rebuilds the deduplication keys from the last minutes' messages, deleted ones included."""
     partition.deduplication = Deduplication()
     first_offset = partition.delivery.offset_at(now_ms - DEDUPLICATION_MS)
     # Up to the log's end: messages that are not committed yet must be recognised, too.
     for record in partition.records(first_offset, partition.data.log.end_offset):
+        yield
         _remember(partition, config, record)
 
 

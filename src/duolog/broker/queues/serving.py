@@ -180,7 +180,9 @@ class Serving:
         partition.on_damage = partition.reader.on_damage = doubt
         if partition.journal is not None and journal is not None:
             partition.journal.on_damage = partial(self._doubts.raise_for, journal)
-        await open_state(partition, config, self._broker.flusher, self._clock.now_ms())
+        await open_state(
+            partition, config, self._broker.admission, self._broker.flusher, self._clock.now_ms()
+        )
         partition.on_damage = pass_over
         if partition.journal is not None:
             partition.journal.on_damage = pass_over
