@@ -81,7 +81,7 @@ clean:  ## remove what was made, except stored data
 	rm -rf $(VENV) build dist src/*.egg-info bench/build
 	find src -name '*.so' -delete
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMPS)/venv:
 	@command -v $(PYTHON) >/dev/null || .ci/debian python3 python3-venv

@@ -94,7 +94,7 @@ class Broker:
         self.meter: NoMeter = NO_METER
         """Meters the use of partitions and queues; set before `start`."""
         self.requests: Requests
-        """Operators' requests to the controller: elections, moves, draining."""
+        """Operators' requests: elections, reassignments, draining."""
         self._on_storage_failure = on_storage_failure
         self._partitions_max = partitions_max
         self.has_failed = False
@@ -196,7 +196,7 @@ class Broker:
         await self.storage.write_points(self.partitions())
 
     async def create_topic_if_missing(self, name: str) -> Topic:
-        """Gets a topic, or creates it with default settings (auto.create.topics.enable)."""
+        """Gets a topic, or creates it with the default settings on a client's first use."""
         with contextlib.suppress(TopicExists):
             return await self.catalog.create_topic(
                 name, self.settings.integer("num.partitions"), {}
@@ -284,7 +284,7 @@ class Broker:
         self.roles.registered(broker_epoch, self.partitions())
 
     def suspend(self, refusal: Refusal) -> None:
-        """Stops to answer as a leader until `resume`: the cluster may take this node for dead."""
+        """Stops answering as a leader until `resume`: the cluster may take this node for dead."""
         self.roles.suspend(refusal, self.partitions())
 
     def resume(self) -> None:
@@ -297,7 +297,7 @@ class Broker:
         removal.add_done_callback(self._removals.discard)
 
     def _storage_failed(self, error: OSError) -> None:
-        """A sync failed: nothing in this directory can be trusted to be durable any more."""
+        """Fences all partitions after a failed sync: nothing here can be trusted to be durable."""
         self.has_failed = True
         log.critical("storage failed, the data directory is fenced", error=str(error))
         failure = StorageFailed(f"the disk failed: {error.strerror or error}")

@@ -96,7 +96,7 @@ class Placement:
         if indexes.start > 0:
             factors.add(self._present_factor(topic))
         if len(factors) > 1:
-            raise InvalidReplicaAssignment("all partitions must have equally many replicas")
+            raise InvalidReplicaAssignment("all partitions must have the same number of replicas")
         return checked
 
     def check_replicas(self, replicas: Iterable[int]) -> tuple[int, ...]:
@@ -118,7 +118,7 @@ class Placement:
         if synchronous < 1:
             raise InvalidConfig(
                 f"async.replicas is {config.async_replicas}, but of {len(replicas)} replicas at"
-                " least one must be waited for"
+                " least one must be synchronous"
             )
         live = self._nodes.live
         state = PartitionState(
@@ -138,11 +138,13 @@ class Placement:
         assert topic.beside is not None
         source = self._view.by_id(topic.beside)
         if source is None:
-            raise UnknownTopicOrPartition(f"the topic beside '{topic.name}' is gone")
+            raise UnknownTopicOrPartition(
+                f"the topic that '{topic.name}' accompanies does not exist"
+            )
         if index >= source.partitions:
             raise InvalidPartitions(
-                f"'{source.name}' has {source.partitions} partitions, and '{topic.name}' goes"
-                " beside it with as many at most"
+                f"'{source.name}' has {source.partitions} partitions, so its companion"
+                f" '{topic.name}' cannot have more"
             )
         entry = self._entry(source, index)
         state = replace(entry.state, leader_epoch=FIRST_LEADER_EPOCH, eligible=())

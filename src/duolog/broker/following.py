@@ -38,7 +38,7 @@ class FollowingReplica(Replica):
             # Requested before this copy was cut: the missing records would look like a gap in
             # the leader's own log.
             raise CorruptBatch(
-                f"the leader answers from {from_offset} on, behind the end {self.log.end_offset}"
+                f"the answer begins at {from_offset}, after the log's end {self.log.end_offset}"
             )
         now_ms = self._clock.now_ms()
         self._begin_with_whole_batch(data)
@@ -135,7 +135,7 @@ class FollowingReplica(Replica):
             # records, and this copy must follow it nevertheless.
             self.is_incomplete = True
             log.error(
-                "committed records are cut",
+                "committed records cut off",
                 topic=self.topic.name,
                 partition=self.index,
                 first_offset=offset,
@@ -162,7 +162,7 @@ class FollowingReplica(Replica):
         log_ = self.log
         self.high_watermark = min(max(self.high_watermark, log_.start_offset), log_.end_offset)
         self._recall_producers()
-        # Also wakes the copiers of other nodes that wait for records cut here.
+        # Waiters may include a copier of this node that awaits the durability of records cut here.
         self.refuse_waiting(LeadershipLost("the awaited records were cut off the log"))
 
     def adopt(self, high_watermark: int, start_offset: int, end_offset: int) -> None:

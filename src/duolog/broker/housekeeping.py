@@ -24,7 +24,7 @@ CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
 CHECKPOINT_LOOK_SECONDS = 1.0
 
 SNAPSHOTS_PER_CHECKPOINT_MAX = 64
-"""Maximum of producer snapshots per checkpoint, to keep it short; the rest follow later."""
+"""Maximum number of producer snapshots per checkpoint, to keep it short; the rest follow later."""
 
 DOUBTS_SECONDS = 1.0
 """Interval at which segments are verified from which a follower refused a batch."""

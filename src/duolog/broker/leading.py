@@ -117,7 +117,7 @@ class LeadingReplica(FollowingReplica):
         return led
 
     def suspend(self, refusal: Refusal) -> None:
-        """Stops to answer as leader: the cluster may have elected another one by now."""
+        """Stops answering as leader: the cluster may have elected another one by now."""
         self._suspended = refusal
         self._settle_refusal()
         self._wake_all()

@@ -111,8 +111,8 @@ class Partition(LeadingReplica):
     ) -> tuple[int, int]:
         """Does `stage` and `write_staged` in one, for the only batch of a read event.
 
-        `is_own`: this node has just built the batch, so its checksum, records and timestamps
-        need no check.
+        `is_own`: this node has just built the batch, with a valid checksum and timestamps, so
+        most checks are skipped.
         """
         header = self._admit(batch, now_ms, is_own=is_own)
         is_numbered = header[_PRODUCER_ID] >= 0

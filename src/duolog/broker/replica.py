@@ -193,7 +193,7 @@ class Replica:
             copying.end_advanced(self)
 
     def refuse_waiting(self, failure: Refusal) -> None:
-        """Fails those who wait for offsets beyond the log's end, after a truncation."""
+        """Fails those who wait beyond the log's end, after a truncation or a failed write."""
         end_offset = self.log.end_offset
         refused = []
         for waiting in (self._waiting, self._waiting_durable):

@@ -36,7 +36,7 @@ class LeadershipListener(Protocol):
 
 
 class CopyingListener(Protocol):
-    """Keeps copies up to date (broker/replication/replicator.py)."""
+    """Listener that keeps copies up to date (broker/replication/replicator.py)."""
 
     def role_changed(self, partition: Partition) -> None:
         """Called when the partition's leader may have changed, or the partition is dropped."""

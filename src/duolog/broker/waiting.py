@@ -7,7 +7,7 @@ from duolog.model.errors import Refusal
 
 
 class Waiter(Protocol):
-    """Waits for an offset to be committed, or to be durable here; settled exactly once."""
+    """Waits for an offset to be committed, or durable here; settled once per registration."""
 
     def settle(self, failure: Refusal | None) -> None: ...
 

@@ -34,7 +34,7 @@ _GROUP_KEY = 0
 
 
 class Cluster:
-    """A context manager: leaving it closes the connections."""
+    """Connections to the brokers of a cluster. A context manager: leaving it closes them."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ Part = bytes | memoryview
 """A piece of a request frame."""
 
 IN_FLIGHT_MAX = 64
-"""Maximum of unanswered requests per connection; further requests wait to be sent."""
+"""Maximum number of unanswered requests per connection; further requests wait to be sent."""
 FRAME_BYTES_MAX = 128 << 20
 CALL_SECONDS_MAX = 30.0
 CONNECT_SECONDS_MAX = 5.0

@@ -31,7 +31,7 @@ class Span(NamedTuple):
     partition: int
     first_offset: int
     end_offset: int | None = None
-    """None: read for ever."""
+    """End of the range; None: read for ever."""
 
 
 class Fetched(NamedTuple):

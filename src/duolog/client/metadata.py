@@ -12,7 +12,7 @@ NO_LEADER = -1
 class PartitionInfo(NamedTuple):
     partition: int
     leader: int
-    """Node id, or NO_LEADER."""
+    """Node id of the leader, or NO_LEADER."""
     leader_epoch: int
     replicas: tuple[int, ...]
     in_sync: tuple[int, ...]

@@ -47,7 +47,7 @@ class PeekedMessage(msgspec.Struct):
     state: str
     receive_count: int
     visible_ms: int | None
-    """Time at which a hidden message becomes visible; None unless hidden."""
+    """Time at which a message in flight becomes visible; None unless in flight."""
     sent_ms: int
     group_id: str | None
     deduplication_id: str | None

@@ -30,9 +30,9 @@ class LinkBounds:
     """Limits of each connection to another node."""
 
     in_flight_max: int = IN_FLIGHT_MAX
-    """Maximum of unanswered requests; further ones are queued."""
+    """Maximum number of unanswered requests; further ones are queued."""
     queued_max: int = 4_096
-    """Maximum of queued requests; further ones are refused."""
+    """Maximum number of queued requests; further ones are refused."""
     queued_bytes_max: int = 64 << 20
     backlog_bytes_max: int = 8 << 20
     """Unsent bytes in the transport above which requests are queued (back-pressure)."""
@@ -60,7 +60,7 @@ class PeerCall:
 
 
 class PeerConnection:
-    """Implements ports.Session. `send` may be called once `opened` is done."""
+    """Implements ports.transport.Session. `send` may be called once `opened` is done."""
 
     def __init__(
         self,

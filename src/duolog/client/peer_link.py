@@ -75,8 +75,8 @@ class PeerLink:
             self._connecting.cancel()
         for connection in (*self._retired, self._connection):
             if connection is not None:
-                connection.fail("was left")
-        self._fail_queue("was left")
+                connection.fail("was disconnected by this node")
+        self._fail_queue("was disconnected by this node")
 
     def _submit(self, call: PeerCall) -> None:
         connection = self._connection
@@ -131,7 +131,7 @@ class PeerLink:
     def _begin_connecting(self) -> None:
         """Starts to connect; raises PeerUnreachable if closed, unregistered or backing off."""
         if self._is_closed:
-            raise self._unreachable("was left")
+            raise self._unreachable("was disconnected by this node")
         address = self._address_of(self._node)
         if address is None:
             raise self._unreachable("is not registered")
@@ -171,7 +171,7 @@ class PeerLink:
         finally:
             self._connecting = None
             if (failure or self._is_closed) and made:
-                made[0].fail(failure or "was left")
+                made[0].fail(failure or "was disconnected by this node")
         if failure:
             self._failed(address, failure)
         else:
@@ -190,7 +190,7 @@ class PeerLink:
             self._connection = connection
             self._send_queued()
         else:
-            connection.fail("was left")
+            connection.fail("was disconnected by this node")
             self._connect_for_queue()
 
     def _failed(self, address: Address, failure: str) -> None:

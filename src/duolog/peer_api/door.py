@@ -16,7 +16,7 @@ class DoorBounds:
     """Limits of each connection that another node opens."""
 
     in_flight_max: int = IN_FLIGHT_MAX
-    """Maximum of concurrent requests. Our nodes never exceed it, so a peer that does is cut off."""
+    """Maximum number of concurrent requests. A peer that exceeds it is no node of ours: cut off."""
     backlog_bytes_max: int = 64 << 20
     """Unsent answer bytes above which the connection is no longer read (back-pressure)."""
     hello_ms_max: int = 5_000

@@ -60,7 +60,7 @@ class Controller:
         self.grow: Callable[[str, int], Awaitable[object]] | None = None
         """Grows a topic to a number of partitions: Catalog.create_partitions."""
         self.open: Callable[[str, int], Awaitable[object]] | None = None
-        """Sends a queue's messages to its first so many partitions: Catalog.open_partitions."""
+        """Limits the open partitions of a queue's topic: Catalog.open_partitions."""
         self.sweep: Callable[[], Awaitable[None]] | None = None
         """Called periodically while this node is the controller."""
         self.events = EventLog(store, membership.node)

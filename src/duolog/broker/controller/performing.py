@@ -20,8 +20,8 @@ from duolog.model.partition_state import PartitionEntry
 from duolog.ports.metastore import OPERATIONS_MAX, Compare, MetaStore, Put
 
 _AT_ONCE_MAX = 4
-"""Maximum of concurrent transactions: they concern different partitions, and the store makes them
-durable with one write."""
+"""Maximum number of concurrent transactions: they concern different partitions, and the store
+makes them durable with one write."""
 
 _OPERATIONS_MIN = 8
 """Minimum batch size: batches that conflict with others' changes are halved down to it."""

@@ -131,7 +131,9 @@ class Requests:
         data = self._catalog.get(topic)
         if data.beside is not None:
             beside = self._catalog.by_id(data.beside).name
-            raise InvalidReplicaAssignment(f"'{topic}' is where '{beside}' is and moves with it")
+            raise InvalidReplicaAssignment(
+                f"'{topic}' is a companion of '{beside}' and moves with it"
+            )
         self._catalog.partition_entry(data, index)
         journals = [each for each in self._catalog.topics.values() if each.beside == data.id]
         topics = [data, *(each for each in journals if index < each.partitions)]

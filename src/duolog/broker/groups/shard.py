@@ -73,7 +73,7 @@ class GroupShard:
         if self._closed is not None:
             raise self._closed.with_traceback(None)
         if not self._store.leads(self.tenure):
-            raise NotCoordinator("this node may not be the group's coordinator any more")
+            raise NotCoordinator("this node may no longer be the group's coordinator")
 
     @property
     def is_open(self) -> bool:

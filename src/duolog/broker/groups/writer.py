@@ -18,7 +18,7 @@ from duolog.observe.logs import get_logger
 log = get_logger("groups")
 
 WRITES_TOGETHER_MAX = 1_000
-"""Maximum of writes that share one append; bounds the wait of the first."""
+"""Maximum number of writes that share one append; bounds the wait of the first."""
 
 
 class WriteListener(Protocol):
@@ -27,7 +27,7 @@ class WriteListener(Protocol):
     def written(self, group_id: str, write: Write) -> None: ...
 
     def write_failed(self, group_id: str, write: Write) -> None:
-        """Called if the write, or an earlier one, was not appended; its decision is undone."""
+        """Called if the write, or an earlier one, has failed; its decision is to be undone."""
         ...
 
     def writes_unknown(self) -> None:

@@ -42,5 +42,5 @@ class Everywhere:
 async def catch_up(follower: StoreFollower[Any], body: memoryview) -> None:
     """Serves another node's request: waits until this node has applied the revision."""
     if len(body) != _REVISION.size:
-        raise InvalidRequest("no revision is named")
+        raise InvalidRequest("the request has no revision")
     await follower.until(*_REVISION.unpack(body))

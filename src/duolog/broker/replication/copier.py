@@ -86,7 +86,7 @@ class Copier:
         return not self._followed
 
     def follow(self, partition: Partition) -> None:
-        """Begins to copy a partition, or takes its new role into account."""
+        """Begins to copy a partition; one that is being copied starts over under its new state."""
         key = _key(partition)
         self._followed[key] = partition
         self._changed[key] = None

@@ -18,7 +18,7 @@ PlaceKey = tuple[bytes, int]
 
 
 class Place:
-    """One partition in one session."""
+    """One partition in one fetch session."""
 
     __slots__ = (
         "_session",

@@ -21,7 +21,7 @@ TICK_MS_MAX = 1_000
 """Longest interval at which leaders look for lagging followers."""
 
 AT_ONCE_MAX = 16
-"""Maximum of concurrent transactions."""
+"""Maximum number of concurrent transactions."""
 
 log = get_logger("in-sync")
 

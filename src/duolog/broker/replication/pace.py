@@ -7,6 +7,6 @@ class Pace:
         self._free_at = 0.0
 
     def free_at(self, copied_bytes: int, now: float) -> float:
-        """Accounts for copied bytes; returns the time, on `now`'s clock, to fetch more."""
+        """Accounts for copied bytes; returns the time, on `now`'s clock, of the next fetch."""
         self._free_at = max(self._free_at, now) + copied_bytes / self._bytes_per_second
         return self._free_at

@@ -41,7 +41,7 @@ class ServedCopies:
         self._broker = broker
         self._clock = broker.clock
         self._sessions: dict[int, CopySession] = {}
-        """Sessions by follower node, which has one copier for this leader."""
+        """Fetch sessions by follower node: one each, since a node has one copier per leader."""
         self._last_number = 0
         self._heard_ms: dict[int, int] = {}
         self.reconsider: Callable[[Partition], None] = lambda partition: None
@@ -94,7 +94,7 @@ class ServedCopies:
         )
         if caller.epoch < newest:
             raise StaleBrokerEpoch(
-                f"node {caller.node} has broker epoch {newest}, and asks with {caller.epoch}"
+                f"node {caller.node} has broker epoch {newest}, but asks with {caller.epoch}"
             )
 
     def _session_of(self, caller: Caller, request: CopyRequest) -> CopySession | None:

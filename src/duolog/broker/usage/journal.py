@@ -99,7 +99,7 @@ class UsageJournal:
         data = await self._disk.offload(partial(self._files.read, file_name(sequence)))
         interval = read_interval(data)
         if interval is None:
-            log.error("an interval of usage is damaged", sequence=sequence)
+            log.error("usage interval damaged", sequence=sequence)
             interval = Interval(sequence, 0, 0, 0, [], {})
         interval = interval._replace(sequence=sequence)
         if not interval.to_ms:

@@ -64,7 +64,7 @@ class UsageSender:
                 while self._journal.waiting and await self.send_next():
                     pass
         except TimeoutError:
-            log.warning("usage lines wait for the next start", waiting=len(self._journal.waiting))
+            log.warning("usage lines left for the next start", waiting=len(self._journal.waiting))
 
     async def send_next(self) -> bool:
         """Sends the oldest waiting interval; True if it is in the topic and noted as sent."""

@@ -18,7 +18,7 @@ class StoredUsage:
     def __init__(
         self, broker: Broker, meter: Meter, is_queue: Callable[[str], bool], since_ms: int
     ) -> None:
-        """Counts from `since_ms` on."""
+        """Counts storage from `since_ms` on."""
         self._broker = broker
         self._meter = meter
         self._is_queue = is_queue

@@ -65,6 +65,6 @@ async def append_here(broker: Broker, index: int, batch: bytearray) -> None:
 async def append_asked(broker: Broker, body: memoryview) -> None:
     """Serves another node's append request."""
     if len(body) < _INDEX.size:
-        raise InvalidRequest("no partition is named")
+        raise InvalidRequest("the request has no partition")
     (index,) = _INDEX.unpack_from(body)
     await append_here(broker, index, bytearray(body[_INDEX.size :]))

@@ -1,4 +1,4 @@
-"""FETCH: serves records of the partitions that this node leads to a follower."""
+"""FETCH: serves a follower with records of the partitions that this node leads."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Who leads which partition of a queue, as this node's catalog says."""
+"""Leaders of a queue's partitions, and the partitions of its groups, by this node's catalog."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from duolog.model.errors import UnknownTopicOrPartition
 
 
 class GroupPlacement(NamedTuple):
-    """Which partitions of a FIFO queue a message group may be in.
+    """Partitions of a FIFO queue that a message group may be in, at one revision of the topic.
 
-    It goes to the one that its hash names. While some of it is in another, from before the
-    queue had as many partitions as now, it goes on there. So a sender asks the others first,
-    and each answers by the same revision of the topic as the sender, or not at all. Whoever
-    has answered never lets the group in again, nor does a later leader: it was elected after
-    that revision and has heard of it.
+    A group goes to its home, the partition that its hash names. While another partition still has
+    messages of it, from before the queue grew, the group continues there. So a sender asks the
+    other partitions first; each answers only if it knows the same revision of the topic. Once one
+    has answered, neither it nor a later leader lets the group in again: any later leader was
+    elected after that revision and knows it.
     """
 
     revision: int
@@ -27,8 +27,8 @@ class GroupPlacement(NamedTuple):
         return partition_for_group(group, self.open_partitions)
 
     def elsewhere(self, group: bytes, *, anywhere: bool) -> list[int]:
-        """The others in which some of the group may be, the likeliest first; or all others,
-        where one of another group may make the message a repetition."""
+        """Other partitions that may have messages of the group, likeliest first. `anywhere`: all
+        others, because the message may duplicate one of any group."""
         home = self.home_of(group)
         found = range(self.partitions) if anywhere else partitions_for_group(group, self.partitions)
         return [index for index in reversed(found) if index != home]
@@ -45,25 +45,25 @@ class Leaders:
 
     @property
     def partitions(self) -> int:
-        """Zero while this node has not heard of the topic."""
+        """Partition count; 0 while this node does not know the topic."""
         topic = self._catalog.topics.get(self._topic)
         return 0 if topic is None else topic.partitions
 
     def of(self, index: int) -> int | None:
-        """None while nobody leads the partition, or there is none."""
+        """Node id of the partition's leader; None if it has none or does not exist."""
         try:
             return self._catalog.leader_of(self._topic, index)
         except UnknownTopicOrPartition:
             return None
 
     def nodes(self) -> list[int]:
-        """Those that may have messages, each once; this one first."""
+        """Nodes that may have messages, this node first."""
         topic = self._catalog.topics.get(self._topic)
         retired = topic.retired if topic is not None and self._is_own else ()
         return self._leading(index for index in range(self.partitions) if index not in retired)
 
     def takers(self) -> list[int]:
-        """Those that take messages, likewise."""
+        """Nodes that lead open partitions, which take messages, this node first."""
         topic = self._catalog.topics.get(self._topic)
         open_partitions = (
             topic.open_partition_count if topic is not None and self._is_own else self.partitions
@@ -76,7 +76,7 @@ class Leaders:
         return sorted(nodes, key=lambda node: (node != self.here, node))
 
     def group_placement(self) -> GroupPlacement | None:
-        """None while this node has not heard of the topic."""
+        """Placement of groups by the current topic; None while this node does not know it."""
         topic = self._catalog.topics.get(self._topic)
         if topic is None:
             return None

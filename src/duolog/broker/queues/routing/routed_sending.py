@@ -1,8 +1,8 @@
 """Sends to a queue that several nodes lead.
 
-A message of a standard queue goes to a partition that is led here, if there is one, and to
-any leader otherwise. One of a FIFO queue goes by its group, after the partitions were asked in
-which some of the group may still be: see `GroupPlacement`.
+A standard queue's message goes to a partition led here, if there is one, else to any leader. A
+FIFO queue's message goes by its group, after other partitions that may still have messages of the
+group were asked: see `GroupPlacement`.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -27,8 +27,8 @@ from duolog.records.record import Record
 T = TypeVar("T")
 
 Offer = Callable[[QueueLink, Sequence[Any], int, int | None], Coroutine[Any, Any, Sequence[Any]]]
-"""To a node, by a placement; the last is a partition of its, if that takes only what it knows
-already. Falsy where it does not."""
+"""Offers items to a node, with the topic's revision and, optionally, a partition that takes only
+items known to it. A falsy result: not taken."""
 
 
 class RoutedSending:
@@ -50,7 +50,7 @@ class RoutedSending:
         )
 
     async def accept(self, records: Sequence[Record]) -> None:
-        """Refusal unless all are there; some may be all the same."""
+        """Appends moved messages; raises Refusal if one is refused, though others may be in."""
         results = await self._offered(
             records,
             lambda record: group_of(record, fifo=True) or b"",
@@ -88,7 +88,8 @@ class RoutedSending:
         group_of: Callable[[T], bytes],
         offer: Offer,
     ) -> list[Any]:
-        """Where each follows its group, or is a repetition, and else at its group's home."""
+        """Offers each item to partitions that may have its group or its original, and else to its
+        group's home."""
         results: list[Any] = [None] * len(items)
         anywhere = self._local.config.deduplication_scope == "queue"
         elsewhere: dict[int, list[int]] = {}
@@ -111,7 +112,7 @@ class RoutedSending:
         by_partition: Mapping[int, Sequence[int]],
         ask: Callable[[int, Sequence[Any]], Awaitable[Sequence[Any]]],
     ) -> None:
-        """Those that nobody has answered for, in their order."""
+        """Offers the items not taken yet, in order, to their partitions' leaders."""
         index_of = {place: index for index, places in by_partition.items() for place in places}
         left = [place for place in sorted(index_of) if not results[place]]
         answers = await scatter_once(
@@ -133,7 +134,7 @@ class RoutedSending:
         return await offer(self._link(node), some, placement.revision, None)
 
     async def _offered_anywhere(self, items: Sequence[T], offer: Offer) -> list[Any]:
-        """All to one node, and what it does not take to another one."""
+        """Offers all items to one node, and those that it refuses to another."""
         results: list[Any] = [nobody_leads()] * len(items)
         pending = list(range(len(items)))
         patience = Patience()

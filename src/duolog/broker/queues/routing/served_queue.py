@@ -1,4 +1,4 @@
-"""What this node leads of a queue, as the front ends of all nodes use it."""
+"""The part of a queue that this node leads, as the front ends of all nodes use it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from duolog.model.errors import Refusal
 from duolog.records.record import Record
 
 ANSWER_BYTES_MAX = 16 << 20
-"""Of messages that travel together, unless a single one has more."""
+"""Maximum size of a receive's answer, unless a single message is larger."""
 
 
 class LocalDuties(Protocol):
-    """What is done with all partitions of a queue that this node leads."""
+    """Operations on the partitions of a queue that this node leads."""
 
     async def purge_partition(self, queue: Queue, partition: QueuePartition) -> int: ...
 
@@ -32,7 +32,7 @@ class LocalDuties(Protocol):
 
 
 class ServedQueue:
-    """A QueueLink to what is led here."""
+    """A QueueLink to the part of a queue that this node leads."""
 
     def __init__(self, queue: Queue, duties: LocalDuties) -> None:
         self._queue = queue
@@ -149,12 +149,12 @@ class ServedQueue:
         return [peeking.find(each, message_id, now_ms) for each in self._served(partitions)]
 
     def _check(self, topic_revision: int) -> None:
-        """One of the two nodes has not heard of the latest revision; then it is asked again."""
+        """Raises NotLeader unless both nodes know the same revision; the sender asks again."""
         if topic_revision not in (ANY_REVISION, self._queue.state.topic_revision):
             raise not_led()
 
     def _served(self, partitions: Sequence[int]) -> list[QueuePartition]:
-        """NotLeader unless all of them are served here."""
+        """Partitions by index; raises NotLeader unless all of them are served here."""
         found = [self._queue.partition(index) for index in partitions]
         served = [each for each in found if each is not None]
         if len(served) < len(partitions):
