@@ -123,6 +123,24 @@ def test_down_stops_everything_and_the_data_stay(tmp_path: Path) -> None:
         assert not cluster.ready_file.exists()
 
 
+def test_it_runs_where_a_file_is_named_like_a_module_and_tells_when_etcd_ends(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "types.py").write_text("raise SystemExit('the wrong types')")
+    with LocalCluster(tmp_path) as cluster:
+        (etcd,) = [
+            pid
+            for pid in cluster.processes()
+            if b"etcd" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
+        ]
+        os.kill(etcd, signal.SIGKILL)
+        deadline = time.monotonic() + COMMAND_SECONDS_MAX
+        while "etcd local-1 ended with code" not in cluster.output.read_text():
+            assert time.monotonic() < deadline, cluster.output.read_text()
+            time.sleep(0.05)
+        assert cluster.stop() == 0
+
+
 def test_a_stop_while_a_node_is_frozen_leaves_no_process(tmp_path: Path) -> None:
     with LocalCluster(tmp_path) as cluster:
         os.kill(cluster.described["nodes"][1]["pid"], signal.SIGSTOP)

@@ -19,6 +19,7 @@ class LocalCluster:
     """The foreground process, and commands given beside it."""
 
     def __init__(self, directory: Path, data_name: str = "cluster") -> None:
+        self.directory = directory
         self.data = directory / data_name
         self.ready_file = directory / "ready.json"
         self.output = directory / "output"
@@ -35,6 +36,7 @@ class LocalCluster:
                 stdout=output,
                 stderr=output,
                 env=self.environ,
+                cwd=self.directory,
             )
         while not self.ready_file.exists():
             assert self.process.poll() is None, self.output.read_text()
@@ -92,7 +94,8 @@ class LocalCluster:
         return self.process.wait(STOP_SECONDS_MAX)
 
     def _line(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "duolog", *arguments]
+        # Not by `python -m`, which would look for modules in the working directory first.
+        return [str(Path(sys.executable).with_name("duolog")), *arguments]
 
     def __enter__(self) -> "LocalCluster":
         return self.start()

@@ -41,7 +41,9 @@ def node_command(
 ) -> list[str]:
     in_sync = min(_IN_SYNC_MIN, len(layout.nodes))
     command = [
-        *(sys.executable, "-m", "duolog", "serve"),
+        # Without -P a file such as types.py in the working directory would take the place of the
+        # library's module.
+        *(sys.executable, "-P", "-m", "duolog", "serve"),
         *("--cluster", CLUSTER_NAME),
         *("--store", layout.store),
         *("--node-id", str(node.id)),

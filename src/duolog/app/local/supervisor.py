@@ -67,6 +67,7 @@ class Supervisor:
             for child in self._etcd.values():
                 cleanup.push_async_callback(child.stop)
                 await child.start()
+                self._watch(child, self._etcd_ended)
             for member, child in self._etcd.items():
                 await self._until(partial(_accepts, member.client), child)
             cleanup.push_async_callback(self._stop_nodes)
@@ -128,18 +129,31 @@ class Supervisor:
         self._ready_files[node.id].unlink(missing_ok=True)
         await child.start()
         self._expected.add(node.id)
-        watcher = asyncio.create_task(self._watch(node.id, child))
+        self._watch(child, partial(self._node_ended, node.id))
+
+    def _watch(self, child: Child, ended: Callable[[Child, int], None]) -> None:
+        async def watch() -> None:
+            code = await child.ended()
+            if not self._stopped.is_set():
+                ended(child, code)
+
+        watcher = asyncio.create_task(watch())
         self._watchers.add(watcher)
         watcher.add_done_callback(self._watchers.discard)
 
-    async def _watch(self, number: int, child: Child) -> None:
-        code = await child.ended()
-        if number in self._expected and not self._stopped.is_set():
+    def _node_ended(self, number: int, child: Child, code: int) -> None:
+        if number in self._expected:
             self._expected.discard(number)
             self._tell(
                 f"{child.name} ended with code {code}; {child.log} says why."
                 f" Start it again with `duolog cluster start {number}`."
             )
+
+    def _etcd_ended(self, child: Child, code: int) -> None:
+        self._tell(
+            f"{child.name} ended with code {code}; {child.log} says why. Without a majority of etcd"
+            " the nodes suspend themselves: stop this cluster and start it again."
+        )
 
     async def _until_ready(self, node: LocalNode) -> None:
         await self._until(self._ready_files[node.id].exists, self._nodes[node.id])

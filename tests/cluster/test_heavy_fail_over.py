@@ -1,0 +1,83 @@
+"""A fail-over of groups and queues with a history is over soon, and costs nobody else a lease."""
+
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from tests.harness.cluster import Cluster
+
+PARTITIONS = 24
+SERVED_SECONDS_MAX = 60.0
+"""Far more than it takes; survivors that starve their leases take minutes."""
+TIMES = int(os.environ.get("DUOLOG_COMMITS", "3000")) // 6
+SETTINGS = {"offsets.topic.num.partitions": 3}
+
+
+def commit_often(cluster: Cluster, groups: list[str], times: int) -> None:
+    """Commits every partition of the topic, over and over, as a few busy groups do."""
+    consumers = [
+        Consumer(
+            {
+                "bootstrap.servers": cluster.bootstrap,
+                "group.id": group,
+                "enable.auto.commit": False,
+            }
+        )
+        for group in groups
+    ]
+    for number in range(times):
+        for consumer in consumers:
+            offsets = [TopicPartition("orders", index, number) for index in range(PARTITIONS)]
+            consumer.commit(offsets=offsets, asynchronous=False)
+    for consumer in consumers:
+        consumer.close()
+
+
+def until_committed(cluster: Cluster, groups: list[str], offset: int) -> float:
+    """Seconds until every group's offsets are told again."""
+    began = time.monotonic()
+    for group in groups:
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+        wanted = [TopicPartition("orders", index) for index in range(PARTITIONS)]
+        while True:
+            assert time.monotonic() - began < SERVED_SECONDS_MAX, "offsets are not served"
+            try:
+                found = consumer.committed(wanted, timeout=2)
+            except KafkaException:
+                continue
+            assert [each.offset for each in found] == [offset] * PARTITIONS
+            break
+        consumer.close()
+    return time.monotonic() - began
+
+
+def leases_lost(cluster: Cluster) -> int:
+    return sum(len(re.findall("the lease has ended", node.log_text)) for node in cluster.running)
+
+
+@pytest.mark.timeout(300)
+def test_groups_with_many_commits_are_served_again_soon(tmp_path: Path) -> None:
+    with Cluster(tmp_path, settings=SETTINGS) as cluster:
+        cluster.until_settled()
+        cluster.create_topic("orders", PARTITIONS)
+        groups = [f"group-{number}" for number in range(6)]
+        commit_often(cluster, groups, TIMES)
+        victim = cluster.nodes[1]
+        victim.kill()
+        seconds = until_committed(cluster, groups, TIMES - 1)
+        print(f"served again after {seconds:.1f} s")
+        producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
+        failed: list[object] = []
+
+        def note(error: object, _: object) -> None:
+            if error is not None:
+                failed.append(error)
+
+        for _ in range(100):
+            producer.produce("orders", b"x", on_delivery=note)
+        assert producer.flush(30) == 0
+        assert failed == []
+        assert leases_lost(cluster) == 0
