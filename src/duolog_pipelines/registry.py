@@ -4,6 +4,7 @@ and is declared there as a Pipeline."""
 from importlib import import_module
 from typing import cast
 
+from duolog.cli.values import likely
 from duolog_pipelines.errors import Missing
 from duolog_pipelines.pipeline import Pipeline
 
@@ -21,8 +22,11 @@ MODULES = {
 def pipeline(name: str) -> Pipeline:
     """Missing when there is none of that name."""
     if name not in MODULES:
+        meant = likely(name, MODULES)
+        advice = f"Did you mean '{meant}'? " if meant else ""
         raise Missing(
-            f"There is no pipeline '{name}'. Run `duolog pipeline ls` to see which there are."
+            f"There is no pipeline '{name}'. {advice}Run `duolog pipeline ls` to see which there"
+            " are."
         )
     return cast(Pipeline, import_module(MODULES[name]).PIPELINE)
 

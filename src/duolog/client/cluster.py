@@ -70,9 +70,12 @@ class Cluster:
         connection = await self._connection(node)
         return await connection.call_encoded(api_key, body)
 
-    async def metadata(self, topics: Collection[str] | None = None) -> Metadata:
-        """Freshly asked for; all topics unless some are named."""
-        described = read_metadata(await self.call(ApiKey.METADATA, request_fields(topics)))
+    async def metadata(
+        self, topics: Collection[str] | None = None, *, may_create: bool = False
+    ) -> Metadata:
+        """Freshly asked for; all topics unless some are named, which may be created on the way."""
+        fields = request_fields(topics, may_create=may_create)
+        described = read_metadata(await self.call(ApiKey.METADATA, fields))
         self._brokers = described.brokers
         self._topics.update(described.topics)
         return described

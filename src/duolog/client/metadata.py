@@ -33,10 +33,10 @@ class Metadata(NamedTuple):
     topics: Mapping[str, TopicInfo]
 
 
-def request_fields(topics: Iterable[str] | None) -> dict[str, Any]:
-    """`None` asks for all topics. Asking never creates one."""
+def request_fields(topics: Iterable[str] | None, *, may_create: bool = False) -> dict[str, Any]:
+    """`None` asks for all topics. Asking creates one only where it may."""
     named = None if topics is None else [{"topic_id": None, "name": name} for name in topics]
-    return {"topics": named, "allow_auto_topic_creation": False}
+    return {"topics": named, "allow_auto_topic_creation": may_create}
 
 
 def read_metadata(response: Any) -> Metadata:
