@@ -20,7 +20,7 @@ class Pieces(io.BytesIO):
 
 
 def read(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pieces(data)))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pieces(data), isatty=lambda: False))
     return [line for some in read_lines("a message") for line in some]
 
 
