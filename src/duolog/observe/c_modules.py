@@ -4,7 +4,9 @@ Without one of them its Python counterpart does the same, in more time.
 """
 
 from collections.abc import Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
+from pathlib import Path
 
 NODE_MODULES = (
     "duolog.adapters._arenas",
@@ -24,8 +26,12 @@ def missing(modules: Sequence[str]) -> list[str]:
 
 
 def _is_built(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        # The whole package was left out.
-        return False
+    """Looked for as a file: packages on the way to it may need what is not installed."""
+    package, *parts = name.split(".")
+    spec = find_spec(package)
+    places = () if spec is None else spec.submodule_search_locations or ()
+    return any(
+        Path(place, *parts).with_suffix(suffix).exists()
+        for place in places
+        for suffix in EXTENSION_SUFFIXES
+    )

@@ -1,7 +1,10 @@
 """Every module in C is known, so that nobody works without one unknowingly."""
 
 import tomllib
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+
+import pytest
 
 from duolog.observe.c_modules import NODE_MODULES, SPARK_MODULES, missing
 
@@ -15,6 +18,14 @@ def test_every_module_that_is_built_is_asked_for() -> None:
     )
 
 
-def test_what_is_not_there_is_missing() -> None:
-    names = ("duolog.model._no_such", "no_such_package._no_such", "duolog.observe.logs")
-    assert missing(names) == list(names[:2])
+def test_a_module_is_built_where_its_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codec = tmp_path / "wired" / "codec"
+    codec.mkdir(parents=True)
+    (codec / "__init__.py").write_text("import a_package_that_is_not_installed")
+    (tmp_path / "wired" / "__init__.py").touch()
+    (codec / f"_fast{EXTENSION_SUFFIXES[0]}").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    asked = ("wired.codec._fast", "wired.codec._slow", "no_such_package._fast")
+    assert missing(asked) == ["wired.codec._slow", "no_such_package._fast"]
