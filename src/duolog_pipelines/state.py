@@ -21,9 +21,9 @@ class States:
             return msgspec.json.decode(file.read_bytes(), type=PipelineState)
         except FileNotFoundError:
             return PipelineState(name)
-        except msgspec.MsgspecError as error:
+        except msgspec.MsgspecError:
             raise PipelineError(
-                f"{file} holds no state of a pipeline: {error}. Remove it; nothing but this"
+                f"{file} holds no state of a pipeline. Remove it; nothing but this"
                 " display depends on it."
             ) from None
 

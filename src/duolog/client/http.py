@@ -102,10 +102,8 @@ class HttpClient:
         except httptools.HttpParserCallbackError as error:
             # What our own parser raised, httptools has put behind an error that says nothing.
             raise Garbled(f"the answer of {self.host} {error.__context__}") from None
-        except httptools.HttpParserError as error:
-            raise Garbled(
-                f"the address {self.host} answers with what is no HTTP: {error}"
-            ) from None
+        except httptools.HttpParserError:
+            raise Garbled(f"the address {self.host} answers with what is no HTTP") from None
         return parser
 
     def close(self) -> None:

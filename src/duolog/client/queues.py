@@ -87,7 +87,5 @@ class QueueClient(HttpClient):
     def _decode(self, body: bytes, shape: Any) -> Any:
         try:
             return msgspec.json.decode(body, type=shape)
-        except msgspec.MsgspecError as problem:
-            raise Garbled(
-                f"the address {self.host} answers with what is no SQS: {problem}"
-            ) from None
+        except msgspec.MsgspecError:
+            raise Garbled(f"the address {self.host} is not that of an SQS door") from None
