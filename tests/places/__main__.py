@@ -71,11 +71,18 @@ def find_out(tree: Path, place: Place) -> Finding:
         put_back(before)
     if code == 0:
         return Finding(place, "", "")
-    saying = [line for line in output.splitlines() if re.search(place.words, line)]
+    return Finding(place, failed, said(output, place.words).replace(f"{tree}/", ""))
+
+
+def said(output: str, words: str) -> str:
+    """The line that has the words, or the lines; empty if none has."""
+    found = []
+    for match in re.finditer(words, output):
+        begin = output.rfind("\n", 0, match.start()) + 1
+        found.append(output[begin : output.find("\n", match.end())])
     # What pytest marks is what failed; the other lines may be those of the test.
-    saying.sort(key=lambda line: not line.startswith("E "))
-    said = re.sub(r"^E? +", "", saying[0]) if saying else ""
-    return Finding(place, failed, said.replace(f"{tree}/", ""))
+    found.sort(key=lambda text: not text.startswith("E "))
+    return " ".join(re.sub(r"^E? +", "", line) for line in found[0].splitlines()) if found else ""
 
 
 def check_the_copy(tree: Path, places: Sequence[Place]) -> None:

@@ -16,6 +16,7 @@ Kind = Literal[
     "A metric",
     "A pipeline",
     "A refusal",
+    "A request between nodes",
 ]
 
 
@@ -55,6 +56,7 @@ _REFUSALS = "pytest tests/unit/kafka_api/test_errors.py tests/unit/sqs_api/test_
 _APIS = "src/duolog/wire/kafka/apis.py"
 _ATTRIBUTES = "src/duolog/config/queue_attributes.py"
 _HANDLERS = "src/duolog/kafka_api/handlers"
+_ROUTING = "src/duolog/broker/queues/routing"
 _MESSAGES = "src/duolog/wire/sqs/messages"
 
 PLACES: tuple[Place, ...] = (
@@ -389,5 +391,61 @@ PLACES: tuple[Place, ...] = (
         (Cut("src/duolog/sqs_api/faults.py", r"^    refused\.NoReassignmentInProgress: .*\n"),),
         _REFUSALS,
         r"NoReassignmentInProgress to NAMES in src/duolog/sqs_api/faults\.py",
+    ),
+    # QUEUE_FIND.
+    Place(
+        "A request between nodes",
+        "src/duolog/wire/peer/kinds.py",
+        "PeerKind",
+        (Cut("src/duolog/wire/peer/kinds.py", r"^    QUEUE_FIND = 26\n"),),
+        "mypy src/duolog/peer_api/handlers/queues.py",
+        r'"type\[PeerKind\]" has no attribute "QUEUE_FIND"',
+    ),
+    Place(
+        "A request between nodes",
+        f"{_ROUTING}/requests.py",
+        "<Action>Asked",
+        (
+            Cut(
+                f"{_ROUTING}/requests.py",
+                r"^class FindAsked\(.*\):\n    message_id: str\n\n\n",
+            ),
+        ),
+        f"mypy {_ROUTING}/links.py",
+        r'has no attribute "FindAsked"',
+    ),
+    Place(
+        "A request between nodes",
+        f"{_ROUTING}/links.py",
+        "RemoteQueue",
+        (
+            Cut(
+                f"{_ROUTING}/links.py",
+                r"^    async def find\(.*\) -> list\[Peeked \| None\]:\n(        .*\n)+\n",
+            ),
+        ),
+        "mypy src/duolog/broker/queues/registry.py",
+        r'"RemoteQueue" is missing following "QueueLink" protocol member:\n.* find\b',
+    ),
+    Place(
+        "A request between nodes",
+        f"{_ROUTING}/served_queue.py",
+        "ServedQueue",
+        (
+            Cut(
+                f"{_ROUTING}/served_queue.py",
+                r"^    async def find\(.*\) -> list\[Peeked \| None\]:\n(        .*\n)+\n",
+            ),
+        ),
+        "mypy src/duolog/broker/queues/registry.py",
+        r'"ServedQueue" is missing following "QueueLink" protocol member:\n.* find\b',
+    ),
+    Place(
+        "A request between nodes",
+        "src/duolog/peer_api/handlers/queues.py",
+        "_ANSWERS",
+        (Cut("src/duolog/peer_api/handlers/queues.py", r"^    PeerKind\.QUEUE_FIND: .*\n"),),
+        "pytest tests/unit/peer_api/test_kinds.py",
+        r"add `PeerKind\.QUEUE_FIND: .* to _ANSWERS in src/duolog/peer_api/handlers/queues\.py",
     ),
 )
