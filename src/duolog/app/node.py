@@ -15,6 +15,7 @@ from pathlib import Path
 
 import uvloop
 
+from duolog import __version__
 from duolog.adapters.clock import SystemClock
 from duolog.adapters.counter_files import LocalCounterFiles
 from duolog.adapters.disk import LocalDisk
@@ -53,6 +54,7 @@ from duolog.core.usage.slots import CHUNK_BYTES
 from duolog.kafka_api.door import KafkaDoor
 from duolog.model.cluster import Registration
 from duolog.model.pipeline_state import STATES_FOLDER
+from duolog.observe.c_modules import NODE_MODULES, missing
 from duolog.observe.health import Health
 from duolog.observe.logs import configure_logs, get_logger
 from duolog.observe.loop_lag import LoopLagProbe
@@ -80,6 +82,7 @@ def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
     """Serve until SIGTERM or SIGINT; returns the process's exit code. Raises StartRefused."""
     with ready_file(ready_path) as announce:
         configure_logs(settings.get("log.level"), settings.get("log.format"))
+        _log_start()
         _allow_many_files()
         use_huge_pages()
         directory = DataDirectory(Path(settings.get("data.dir")).absolute())
@@ -94,6 +97,15 @@ def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
                 return runner.run(_serve(settings, directory, ready))
         finally:
             directory.unlock()
+
+
+def _log_start() -> None:
+    """The version, and whether all of it is as fast as it could be."""
+    slower = missing(NODE_MODULES)
+    if slower:
+        log.warning("starting", version=__version__, c_modules_missing=",".join(slower))
+    else:
+        log.info("starting", version=__version__, c_modules="all built")
 
 
 async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady) -> int:

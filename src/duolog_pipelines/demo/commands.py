@@ -28,6 +28,12 @@ def pipeline(
     output: FormatOption = Format.table,
 ) -> None:
     """Start a node, make traffic with known mistakes, and let every pipeline find them."""
-    from duolog_pipelines.demo.actions import show_pipelines
+    from duolog_pipelines.actions import reporting
+    from duolog_pipelines.session import check_installed
 
-    show_pipelines(data, master, seed, output)
+    with reporting():
+        check_installed()
+        # Cannot be imported where something is missing.
+        from duolog_pipelines.demo.actions import show_pipelines
+
+        show_pipelines(data, master, seed, output)

@@ -84,6 +84,14 @@ def open_layout(directory: Path, nodes: int, etcd_members: int, *, free_ports: b
     return layout
 
 
+def read_layout(directory: Path) -> Layout | None:
+    """The layout that the directory has; None where there is none that can be read."""
+    try:
+        return msgspec.json.decode((directory / LAYOUT_NAME).read_bytes(), type=Layout)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
 def _new_layout(nodes: int, etcd_members: int, addresses: Iterator[list[str]]) -> Layout:
     """`addresses` yields the addresses of one node after the other, then those of each etcd
     member."""

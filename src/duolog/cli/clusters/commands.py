@@ -1,7 +1,7 @@
 """The command lines of `duolog cluster`. Each command imports its modules when it runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,10 +10,17 @@ from duolog.cli.consent import DryRunOption, YesOption
 from duolog.cli.given import AdminOption, ConfigOption, KafkaOption, SetOption, door_address
 from duolog.cli.output import Format, FormatOption
 
+if TYPE_CHECKING:
+    from duolog.config.address import Address
+
 app = App()
 
 DataOption = Annotated[
     Path, typer.Option("--data", metavar="DIR", help="Where the local cluster lives.")
+]
+RunningOption = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Ask a node of the local cluster there."),
 ]
 NodeArgument = Annotated[int, typer.Argument(metavar="NODE", min=0, help="The node's number.")]
 
@@ -79,6 +86,7 @@ def start(
 
 @app.command()
 def status(
+    data: RunningOption = None,
     admin: AdminOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -87,12 +95,13 @@ def status(
     from duolog.cli.clusters import actions
     from duolog.cli.session import run
 
-    run(actions.status(door_address("admin", admin, config), output))
+    run(actions.status(_asked(data, admin, config), output))
 
 
 @app.command()
 def events(
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many of the newest.")] = 50,
+    data: RunningOption = None,
     admin: AdminOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -101,13 +110,14 @@ def events(
     from duolog.cli.clusters import actions
     from duolog.cli.session import run
 
-    run(actions.events(door_address("admin", admin, config), limit, output))
+    run(actions.events(_asked(data, admin, config), limit, output))
 
 
 @app.command()
 def drain(
     node: NodeArgument,
     undo: Annotated[bool, typer.Option("--undo", help="Let it take part again.")] = False,
+    data: RunningOption = None,
     admin: AdminOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -116,7 +126,7 @@ def drain(
     from duolog.cli.clusters import actions
     from duolog.cli.session import run
 
-    run(actions.drain(door_address("admin", admin, config), node, output, undo=undo))
+    run(actions.drain(_asked(data, admin, config), node, output, undo=undo))
 
 
 @app.command()
@@ -156,3 +166,12 @@ def certs(
 
     with reporting():
         certs(cluster, out, nodes, days, output)
+
+
+def _asked(data: Path | None, admin: str | None, config: Path | None) -> "Address":
+    """The admin API of the node to ask."""
+    if data is None:
+        return door_address("admin", admin, config)
+    from duolog.cli.clusters import local
+
+    return local.some_admin(data)

@@ -118,11 +118,19 @@ def _summary(queue: QueueSummary) -> Row:
 
 
 def _loss_of_purge(queue: QueueDetails) -> str:
-    doing = f"Purging queue '{queue.name}'"
-    seconds = int(queue.attributes.get(_RETAIN_DELETED, "0"))
-    if seconds:
-        return f"{doing} deletes {_messages(queue)}. They can be replayed for {seconds} s."
-    return f"{doing} loses {_messages(queue, ' for ever')}.{_what_stays(queue)}"
+    return f"Purging queue '{queue.name}' deletes {_messages(queue)}. {_way_back(queue)}"
+
+
+def _way_back(queue: QueueDetails) -> str:
+    """How long a replay finds what is deleted now."""
+    if topic := queue.attributes.get(_SOURCE_TOPIC):
+        return f"The records of topic '{topic}' stay, and a replay can deliver them again."
+    if seconds := int(queue.attributes.get(_RETAIN_DELETED, "0")):
+        return f"They can be replayed for {seconds} s."
+    return (
+        "The queue does not retain deleted messages: a replay can bring them back only until"
+        " their disk space is freed."
+    )
 
 
 def _loss_of_removal(queue: QueueDetails) -> str:

@@ -171,7 +171,9 @@ def receive(
 @app.command()
 def peek(
     name: NameArgument,
-    state: Annotated[State | None, typer.Option(help="Only messages in this state.")] = None,
+    state: Annotated[
+        State | None, typer.Option(help="Only messages in this state; else all but done.")
+    ] = None,
     message_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Only the message with this id.")
     ] = None,
@@ -184,7 +186,7 @@ def peek(
     config: ConfigOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Look at messages without receiving them."""
+    """Look at messages without receiving them. Done ones are shown with --state done."""
     from duolog.cli.known_names import known_behind
     from duolog.cli.queues.doors import Doors
     from duolog.cli.queues.peek import Wanted, peek

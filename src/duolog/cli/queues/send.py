@@ -119,7 +119,7 @@ def _row(name: str, entry: SendMessageBatchResultEntry) -> dict[str, str | None]
 
 
 def _texts() -> Iterator[list[str]]:
-    for lines in read_lines():
+    for lines in read_lines("a message"):
         try:
             yield [line.decode() for line in lines]
         except UnicodeDecodeError:
