@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -107,13 +108,17 @@ def measure(arguments: argparse.Namespace) -> Iterator[Report]:
     is_failed = False
     for number, group in enumerate(arguments.groups, start=1):
         prefix = f"[{number}/{len(arguments.groups)}] "
-        of_group = replace(stand, progress=lambda text, prefix=prefix: show_progress(prefix + text))
+        of_group = replace(stand, progress=partial(show_numbered, prefix))
         report = measure_group(of_group, group, about)
         is_failed = is_failed or report.failed
         yield report
     end_progress()
     if not is_failed:
         shutil.rmtree(directory)
+
+
+def show_numbered(prefix: str, text: str) -> None:
+    show_progress(prefix + text)
 
 
 def measure_group(stand: Stand, group: str, about: dict[str, str]) -> Report:

@@ -16,7 +16,7 @@ MARGIN = 1.05
 @dataclass(frozen=True, slots=True)
 class Metric:
     name: str
-    of: Callable[[Figures | None], float | None]
+    of: Callable[[Figures], float | None]
     text: Callable[[float | None], str]
     is_better_high: bool = False
     is_paced: bool | None = None
@@ -34,9 +34,9 @@ class Behind(NamedTuple):
 METRICS = (
     Metric("messages a second", rate, number, is_better_high=True, is_paced=False),
     Metric("CPU us a message", cpu_us, number),
-    Metric("p50, ms", lambda each: each and each.p50_us, milliseconds, is_paced=True),
-    Metric("p99, ms", lambda each: each and each.p99_us, milliseconds, is_paced=True),
-    Metric("resident memory, MB", lambda each: each and each.rss_mb, number),
+    Metric("p50, ms", lambda each: each.p50_us, milliseconds, is_paced=True),
+    Metric("p99, ms", lambda each: each.p99_us, milliseconds, is_paced=True),
+    Metric("resident memory, MB", lambda each: each.rss_mb, number),
 )
 
 
@@ -50,14 +50,15 @@ def behind(comparison: Comparison) -> Iterator[Behind]:
                     yield from _one(comparison, load, metric, other)
 
 
-def _one(
-    comparison: Comparison, load: str, metric: Metric, other: Contestant
-) -> Iterator[Behind]:
+def _one(comparison: Comparison, load: str, metric: Metric, other: Contestant) -> Iterator[Behind]:
     ours = counterpart(comparison, other)
     if ours is None:
         return
-    our_figure = metric.of(comparison.figures(load, ours.name))
-    their_figure = metric.of(comparison.figures(load, other.name))
+    our_figures = comparison.figures(load, ours.name)
+    their_figures = comparison.figures(load, other.name)
+    if our_figures is None or their_figures is None:
+        return
+    our_figure, their_figure = metric.of(our_figures), metric.of(their_figures)
     if not our_figure or not their_figure:
         return
     better = their_figure / our_figure if metric.is_better_high else our_figure / their_figure

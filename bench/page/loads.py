@@ -27,12 +27,12 @@ _KEPT = 0.95
 
 
 def rate(figures: Figures | None) -> float | None:
-    return figures and (figures.messages_per_s or figures.requests_per_s)
+    return (figures.messages_per_s or figures.requests_per_s) if figures else None
 
 
 def cpu_us(figures: Figures | None) -> float | None:
     """The server's, for each message."""
-    return figures and (figures.cpu_us_per_message or figures.cpu_us_per_request)
+    return (figures.cpu_us_per_message or figures.cpu_us_per_request) if figures else None
 
 
 def is_kept(load: str, figures: Figures) -> bool:

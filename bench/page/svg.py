@@ -10,7 +10,7 @@ TITLE_HEIGHT, BAR_HEIGHT, BAR_STEP, PANEL_GAP = 44, 15, 24, 30
 LABEL_WIDTH, VALUE_WIDTH = 176, 74
 HEAD_HEIGHT, FOOT_HEIGHT = 62, 26
 _STYLE = """\
-text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
+text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
 .head { font-size: 18px; font-weight: 600 }
 .title { font-size: 13px; font-weight: 600 }
 .note, .label, .value { font-size: 12px }
