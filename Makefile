@@ -19,6 +19,8 @@ C_DEBIAN_PACKAGES := gcc libc6-dev python3-dev
 C_SOURCES := $(wildcard src/*/*/*.c src/*/*/*/*.c)
 # The load generators are C, and one of them drives librdkafka.
 BENCH_DEBIAN_PACKAGES := librdkafka-dev
+# Servers that the comparison is with; others come by pip and Maven.
+PEER_DEBIAN_PACKAGES := etcd-server maven openjdk-17-jre-headless rabbitmq-server redis-server
 
 # What `make test` does a few times, and `make endure` many times.
 ENDURED := tests/sim/test_seeds.py tests/crash/test_kill.py tests/crash/test_queue_kills.py \
@@ -36,7 +38,8 @@ endef
 
 FAST_TESTS := tests/unit tests/style tests/conformance
 
-.PHONY: help run cluster demo-pipeline sim test documents endure check fast lint bench constraints clean
+.PHONY: help run cluster demo-pipeline sim test documents endure check fast lint bench bench-peers \
+	bench-page constraints clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -83,6 +86,12 @@ lint: $(STAMPS)/dev  ## style, types and layers only
 
 bench: $(STAMPS)/bench $(STAMPS)/bench-programs  ## measure; ARGS="--quick" and the like are passed on
 	$(BIN)/python -m bench $(ARGS)
+
+bench-peers:  ## install the servers that Duolog is compared with, without starting them
+	@START_SERVICES=no .ci/debian $(PEER_DEBIAN_PACKAGES)
+
+bench-page: $(STAMPS)/run  ## write docs/performance.md and its pictures from docs/performance.json
+	$(BIN)/python -m bench.page
 
 constraints:  ## pin the newest versions of all dependencies in constraints.txt
 	rm -rf build/constraints
