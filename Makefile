@@ -19,6 +19,12 @@ C_DEBIAN_PACKAGES := gcc libc6-dev python3-dev
 C_SOURCES := $(wildcard src/*/*/*.c src/*/*/*/*.c)
 # The load generators are C, and one of them drives librdkafka.
 BENCH_DEBIAN_PACKAGES := librdkafka-dev
+# Servers that the comparison is with; others come by pip and Maven.
+PEER_DEBIAN_PACKAGES := etcd-server maven openjdk-17-jre-headless rabbitmq-server redis-server
+
+# What `make test` does a few times, and `make endure` many times.
+ENDURED := tests/sim/test_seeds.py tests/crash/test_kill.py tests/crash/test_queue_kills.py \
+	tests/crash/test_usage.py tests/cluster/test_chaos.py
 
 # Whoever waits sees what for: each step says what it does, and pip what it fetches.
 STEP := @printf '==> %s\n'
@@ -32,7 +38,8 @@ endef
 
 FAST_TESTS := tests/unit tests/style tests/conformance
 
-.PHONY: help run cluster demo-pipeline sim test check fast lint bench constraints clean
+.PHONY: help run cluster demo-pipeline sim test documents endure check fast lint bench bench-peers \
+	bench-page constraints clean
 
 help:  ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -56,9 +63,16 @@ sim: $(STAMPS)/run  ## simulate clusters that are hurt in every way: SEEDS=50, o
 	@exec $(BIN)/python -m duolog.sim --seeds $(or $(SEEDS),50) $(ARGS)
 
 test: $(STAMPS)/dev $(STAMPS)/test-programs  ## all tests; ARGS are passed to pytest
-	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m 'not documents' $(ARGS)
 
-check: $(STAMPS)/dev  ## in about a minute: style, types, layers and the fast tests
+documents: $(STAMPS)/dev $(STAMPS)/test-programs  ## run what documents show and a lone node cannot: Spark, clusters
+	$(BIN)/pytest --numprocesses 2 -m documents --durations 0 tests/documents $(ARGS)
+
+endure: $(STAMPS)/dev $(STAMPS)/test-programs  ## kills, faults and simulated clusters, over and over
+	DUOLOG_CRASH_ROUNDS=50 DUOLOG_CHAOS_SECONDS=45 DUOLOG_SIM_SEEDS=50 \
+		$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ENDURED) $(ARGS)
+
+check: $(STAMPS)/dev  ## in two minutes or so: style, types, layers and the fast tests
 	@$(MAKE) --no-print-directory --jobs 2 lint fast
 
 fast: $(STAMPS)/dev
@@ -73,6 +87,12 @@ lint: $(STAMPS)/dev  ## style, types and layers only
 bench: $(STAMPS)/bench $(STAMPS)/bench-programs  ## measure; ARGS="--quick" and the like are passed on
 	$(BIN)/python -m bench $(ARGS)
 
+bench-peers:  ## install the servers that Duolog is compared with, without starting them
+	@START_SERVICES=no .ci/debian $(PEER_DEBIAN_PACKAGES)
+
+bench-page: $(STAMPS)/run  ## write docs/performance.md and its pictures from docs/performance.json
+	$(BIN)/python -m bench.page
+
 constraints:  ## pin the newest versions of all dependencies in constraints.txt
 	rm -rf build/constraints
 	$(PYTHON) -m venv build/constraints
@@ -84,7 +104,7 @@ clean:  ## remove what was made, except stored data
 	rm -rf $(VENV) build dist src/*.egg-info bench/build
 	find src -name '*.so' -delete
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMPS)/venv:
 	@command -v $(PYTHON) >/dev/null || .ci/debian python3 python3-venv

@@ -1,4 +1,4 @@
-"""What `duolog pipeline` does."""
+"""Actions behind the commands of `duolog pipeline`."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _STATUS_COLUMNS = ("pipeline", "status", "last_ended", "seconds", "rows", "runs"
 
 
 class Engine(NamedTuple):
-    """The Spark to run on."""
+    """The Spark to run on: its master, and the driver's memory."""
 
     master: str
     driver_memory: str
@@ -44,7 +44,7 @@ class Engine(NamedTuple):
 
 @contextmanager
 def reporting() -> Iterator[None]:
-    """Whatever ends a command becomes a message on stderr and an exit code."""
+    """Turn every error that ends a command into a message on stderr and an exit code."""
     with cli_session.reporting():
         try:
             yield
@@ -76,11 +76,11 @@ def run(
     *,
     every_seconds: float | None,
 ) -> None:
-    """Once, or on and on with that many seconds between the starts of two rounds."""
+    """Run pipelines once, or repeatedly with `every_seconds` between the starts of two rounds."""
     wanted = [pipeline(name) for name in names]
     shared = [_for(each, given, wanted) for each in wanted]
     for each, options in zip(wanted, shared, strict=True):
-        # A typing error is told before Spark takes its time to start.
+        # Options are checked before Spark starts, which takes long.
         read_values(each.options, options)
     with (
         spark_session(names[0], engine.master, place.lake, engine.driver_memory) as spark,
@@ -93,7 +93,7 @@ def run(
                 try:
                     rows.write(_round_row(runner.run(each, options)))
                 except PipelineError as error:
-                    # A mistake of whoever typed the command will not mend itself.
+                    # A wrong option or a refused operation would fail in every round.
                     if every_seconds is None or isinstance(error, InvalidInput | NotAllowed):
                         raise
                     tell(f"{each.name}: {error}")
@@ -151,7 +151,8 @@ def report(names: Sequence[str], html: Path | None, lake: Lake, output: Format) 
 
 
 def _for(one: Pipeline, given: Mapping[str, str], wanted: Sequence[Pipeline]) -> Mapping[str, str]:
-    """The options that this one declares; all of them where nobody does, so that it complains."""
+    """The given options that a pipeline declares, plus those that none declares, so that it refuses
+    these."""
     known = {name for each in wanted for name in each.options}
     return {name: text for name, text in given.items() if name in one.options or name not in known}
 

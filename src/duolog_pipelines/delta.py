@@ -1,8 +1,8 @@
 """Delta tables of files that Spark has written, without a jar.
 
-Executors write Parquet below the table's directory, where nobody sees it; the driver then names
-the files in one commit. A commit that carries the id of a query and the number of its batch is
-made once, however often the batch is tried.
+Executors write Parquet below the table's directory, where no reader sees it; the driver then names
+the files in one commit. A commit that carries a query's id and a batch number is made once, however
+often the batch is repeated.
 """
 
 import json
@@ -27,21 +27,21 @@ _PARTITION_FOLDER = re.compile(r"([^/=]+)=([^/]*)")
 
 
 class Once(NamedTuple):
-    """Names a commit, so that it is not made again."""
+    """Identity of a commit, by which it is made only once."""
 
     query: str
     batch: int
-    """Numbers only grow within a query."""
+    """Batch number, which only grows within a query."""
 
 
 class Statistics(NamedTuple):
-    """What is known of a file's rows without reading them."""
+    """Facts about a file's rows, known without reading them."""
 
     path: str
-    """Within the table."""
+    """Path within the table."""
     rows: int
     partition: Mapping[str, str | None]
-    """The value of each column that the table is partitioned by."""
+    """Value of each column that the table is partitioned by."""
     lowest: Mapping[str, Any]
     highest: Mapping[str, Any]
 
@@ -49,7 +49,7 @@ class Statistics(NamedTuple):
 class SparkTable:
     """A Delta table whose files Spark writes and reads.
 
-    Its directory has to be one that the driver and all executors see.
+    The driver and all executors must see its directory under the same path.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SparkTable:
         partition_by: Sequence[str] = (),
         ranged: Sequence[str] = (),
     ) -> None:
-        """`ranged` are integer columns whose least and greatest values are kept for each file."""
+        """`ranged`: integer columns whose minimum and maximum are kept for each file."""
         self.path = path
         self.schema = schema
         self._partition_by = tuple(partition_by)
@@ -70,7 +70,7 @@ class SparkTable:
         return DeltaTable.is_deltatable(str(self.path))
 
     def opened(self, version: int | None = None) -> DeltaTable:
-        """Made empty if it is not there yet."""
+        """Open the table; created empty if it does not exist."""
         if not self.exists:
             self.path.mkdir(parents=True, exist_ok=True)
             DeltaTable.create(
@@ -82,15 +82,15 @@ class SparkTable:
         return DeltaTable(self.path, version=version)
 
     def done(self, query: str) -> int:
-        """The number of the last batch of a query that was committed; -1 before the first."""
+        """Number of the query's last committed batch; -1 before the first."""
         version = self.opened().transaction_version(query)
         return -1 if version is None else version
 
     def stage(self, frame: DataFrame) -> Path:
-        """Write rows below the table, for a commit to come; the folder they are in."""
+        """Write rows below the table for a later commit; returns their folder."""
         folder = self.path / f"files-{uuid.uuid4().hex}"
         conf = frame.sparkSession.conf
-        # Delta knows no other kind than that of microseconds.
+        # Delta supports only timestamps in microseconds.
         conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         writer = frame.select(*self.schema.names).write.option(
             "mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"
@@ -98,7 +98,7 @@ class SparkTable:
         if self._partition_by:
             writer = writer.partitionBy(*self._partition_by)
         writer.parquet(str(folder))
-        # Checksums of Hadoop's own, which nothing that reads a Delta table looks for.
+        # Hadoop's checksum files, which no reader of Delta tables uses.
         for checksum in folder.rglob(".*.crc"):
             checksum.unlink()
         return folder
@@ -111,9 +111,9 @@ class SparkTable:
         once: Once | None = None,
         without: Iterable[str] = (),
     ) -> bool:
-        """Add what was staged and take out some files, at once. False if it was done before.
+        """Add staged files and take out others, atomically. False if the commit was made before.
 
-        Files that are taken out stay on disk until a vacuum, for those who read them now.
+        Files taken out stay on disk until a vacuum, for readers that still use them.
         """
         table = self.opened()
         if once is not None and self.done(once.query) >= once.batch:
@@ -140,7 +140,7 @@ class SparkTable:
         return self.read(spark, [self.path / path for path in paths])
 
     def read(self, spark: SparkSession, files: Sequence[Path]) -> DataFrame:
-        """Rows of files, which may not be committed yet."""
+        """Rows of files, committed or not."""
         if not files:
             return spark.createDataFrame([], self.schema)
         stored = StructType(
@@ -148,13 +148,13 @@ class SparkTable:
         )
         frame = spark.read.schema(stored).parquet(*map(str, files))
         for name in self._partition_by:
-            # Partitions are folders, as Spark and Delta name them.
+            # Partition values are in folder names, as Spark and Delta write them.
             text = F.regexp_extract("_metadata.file_path", f"/{name}=([^/]+)/", 1)
             frame = frame.withColumn(name, text.cast(self.schema[name].dataType))
         return frame.select(*self.schema.names)
 
     def statistics(self, version: int | None = None) -> list[Statistics]:
-        """Of each file that the table has now, or had."""
+        """Statistics of each file in the table now, or at an older version."""
         if not self.exists:
             return []
         told = self.opened(version).get_add_actions(flatten=True).to_struct_array().to_pylist()

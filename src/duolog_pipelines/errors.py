@@ -1,4 +1,4 @@
-"""How a pipeline ends that did not do what was asked. Each kind has an exit code of its own."""
+"""Errors that end a pipeline; each kind has its own exit code."""
 
 
 class PipelineError(Exception):
@@ -6,15 +6,15 @@ class PipelineError(Exception):
 
 
 class InvalidInput(PipelineError):
-    """What was given cannot be used: an option, a price list, a period."""
+    """Unusable input: an option, a price list, a period."""
 
 
 class NotAllowed(PipelineError):
-    """It was understood, and is refused: a closed period, a pipeline that runs already."""
+    """Valid input that is refused: a closed period, a pipeline that runs already."""
 
 
 class Missing(PipelineError):
-    """What was asked about is not there."""
+    """A thing named in the command does not exist."""
 
 
 class Unreachable(PipelineError):

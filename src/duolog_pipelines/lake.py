@@ -1,10 +1,10 @@
-"""Where pipelines keep what they make: one directory, a folder for each purpose.
+"""Layout of the pipelines' data: one directory, a folder for each purpose.
 
 <data>/pipelines/
   tables/<name>/         Delta tables, readable by anything that reads Delta
-  checkpoints/<name>/    how far each streaming query came; Spark's own
-  exports/<name>/        what leaves the system, such as bills
-  state/<name>.json      how the last run of each pipeline went
+  checkpoints/<name>/    progress of each streaming query; Spark's own
+  exports/<name>/        files for other systems, such as bills
+  state/<name>.json      state of each pipeline's last run
   locks/<name>           held while a pipeline runs
   spark/                 scratch space, the warehouse, and the log of Spark itself
 """
@@ -30,7 +30,7 @@ class Lake:
 
     @classmethod
     def within(cls, data: Path) -> "Lake":
-        """That of the data directory, unless it was told another place."""
+        """The lake inside a data directory, if no other place is configured."""
         return cls(data.absolute() / PIPELINES_FOLDER)
 
     def table(self, name: str) -> Path:
@@ -60,7 +60,7 @@ class Lake:
         columns: Sequence[str] | None = None,
         where: "Expression | None" = None,
     ) -> list[Row]:
-        """A small table, without Spark; nothing where there is none yet."""
+        """Rows of a small table, read without Spark; none if it does not exist yet."""
         found = self.arrow(table, where, columns)
         rows: list[Row] = [] if found is None else found.to_pylist()
         return rows
@@ -71,7 +71,7 @@ class Lake:
         where: "Expression | None" = None,
         columns: Sequence[str] | None = None,
     ) -> "pa.Table | None":
-        """What of a table is wanted, without Spark; None where there is none yet."""
+        """The selected part of a table, read without Spark; None if it does not exist yet."""
         from deltalake import DeltaTable
 
         if not DeltaTable.is_deltatable(str(self.table(table))):

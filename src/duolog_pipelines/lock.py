@@ -1,4 +1,4 @@
-"""One run of a pipeline at a time: two would take the same records, and commit them twice."""
+"""Lock that allows one run of a pipeline at a time: two would commit the same records twice."""
 
 import fcntl
 import os
@@ -11,7 +11,10 @@ from duolog_pipelines.errors import NotAllowed
 
 @contextmanager
 def only_run(directory: Path, name: str) -> Iterator[None]:
-    """NotAllowed while another process runs it. The lock ends with the process, however it ends."""
+    """Hold the pipeline's lock. NotAllowed while another process holds it.
+
+    The lock ends with the process, however it ends.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / name).open("a+") as file:
         try:

@@ -1,4 +1,4 @@
-"""What a pipeline can be told by `--option name=value`."""
+"""Options of a pipeline, given by `--option name=value`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -10,9 +10,9 @@ from duolog_pipelines.errors import InvalidInput
 class Option(NamedTuple):
     name: str
     default: str
-    """As a user would write it; empty where there is none."""
+    """Default as a user would write it; empty if there is none."""
     read: Callable[[str], Any]
-    """ValueError, whose text follows the value, for what is no value of it."""
+    """Parses a value. The text of its ValueError continues a sentence after the value."""
     doc: str
 
 
@@ -21,9 +21,9 @@ def declared(*options: Option) -> dict[str, Option]:
 
 
 def read_values(options: Mapping[str, Option], given: Mapping[str, str]) -> dict[str, Any]:
-    """By name, None where nothing is given and there is no default.
+    """Values by name; None for an option without value and default.
 
-    InvalidInput for a name that nobody knows: a typing error must not change a result.
+    InvalidInput for an unknown name: a typing error must not change a result.
     """
     for name in given:
         if name not in options:
@@ -59,7 +59,7 @@ def read_count(text: str) -> int:
 
 
 def read_hours(text: str) -> int:
-    """None at all, too."""
+    """Parse a number of hours, which may be 0."""
     if not (text.isascii() and text.isdigit()) or len(text) > 6:
         raise ValueError("is no number of hours")
     return int(text)

@@ -1,7 +1,7 @@
-"""What a pipeline is, and what it is given to work with.
+"""Interface of a pipeline, and the tools that it is given.
 
-The module of a pipeline imports Spark only inside its functions: `duolog pipeline ls` and
-`report` work, quickly, where there is none.
+A pipeline's module imports Spark only inside its functions: `duolog pipeline ls` and `report` then
+work, quickly, without Spark.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,57 +16,57 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Offsets = Mapping[str, Mapping[int, int]]
-"""By topic and partition: the next offset to read."""
+"""Next offset to read, by topic and partition."""
 
 
 class Span(NamedTuple):
-    """A stretch of time, in milliseconds since 1970; its end is not part of it."""
+    """A time span in milliseconds since 1970; its end is excluded."""
 
     from_ms: int
     to_ms: int
 
 
 class Progress(Protocol):
-    """What a person who waits is shown."""
+    """Progress display for a person who waits."""
 
     def step(self, text: str) -> None:
-        """What is being done now, such as "reading __usage"."""
+        """Show the current step, such as "reading __usage" now."""
 
     def add_rows(self, count: int) -> None:
-        """So many more are done."""
+        """Add to the number of rows done."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a round has done, once it is all written."""
+    """Result of a round, once everything is written."""
 
     rows: int = 0
-    """How many were processed, in the pipeline's own measure."""
+    """Rows processed, in the pipeline's own measure."""
     offsets: Offsets = field(default_factory=dict)
-    """How far it has read; empty where that is not measured in offsets."""
+    """Offsets up to which the round has read; empty if it does not read by offsets."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What else is worth telling, as plain values: it is printed, and kept in the state."""
+    """Further results as plain values, which are printed and kept in the state."""
     error: str | None = None
-    """What is wrong although everything was written, such as usage that never arrived. The
-    run counts as failed."""
+    """A problem that did not stop the round, such as usage that never arrived. The run counts as
+    failed."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What a pipeline works with."""
+    """Tools and inputs of a round."""
 
     spark: "SparkSession"
     bootstrap_servers: str
-    """HOST:PORT, as the connector's option wants it."""
+    """HOST:PORT, in the form of the connector's option."""
     admin_address: str
     """HOST:PORT of a node's admin API."""
     lake: Lake
     """The data directory of the pipelines."""
     options: Mapping[str, Any]
-    """The values of all options that the pipeline declares, as `read` has made them."""
+    """Parsed values of all options that the pipeline declares."""
     progress: Progress
     now_ms: int
-    """When the round began. A pipeline is told the time, and reads no clock."""
+    """Start time of the round. Pipelines use it and read no clock."""
     run_first: Callable[[str, Mapping[str, str]], Outcome]
     """Runs a round of another pipeline that this one builds on, with options as texts."""
 
@@ -74,27 +74,27 @@ class Stage:
 class Pipeline(Protocol):
     @property
     def name(self) -> str:
-        """As `duolog pipeline run` takes it."""
+        """Name, as `duolog pipeline run` takes it."""
 
     @property
     def description(self) -> str:
-        """One line."""
+        """Description in one line."""
 
     @property
     def options(self) -> Mapping[str, Option]:
-        """By name."""
+        """Declared options, by name."""
 
     def run(self, stage: Stage) -> Outcome:
-        """One round: take what is there now, and end. It goes on where the last one ended.
+        """Process everything that is new since the last round, then return.
 
         PipelineError for what a person should be told without a traceback.
         """
 
     def backfill(self, stage: Stage, span: Span) -> Outcome:
-        """Compute what lies within the span again. NotAllowed where that makes no sense."""
+        """Recompute the results for a time span. NotAllowed where that makes no sense."""
 
     def sections(self, lake: Lake) -> Sequence[Section]:
-        """What `duolog pipeline report` shows, from what is written; nothing before a run.
+        """Sections of `duolog pipeline report`, from written results; none before a run.
 
         Without Spark: read tables with `Lake.rows` or `Lake.arrow`.
         """

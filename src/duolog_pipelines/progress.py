@@ -1,4 +1,4 @@
-"""What is shown on stderr while a pipeline runs: a line that changes, on a terminal only."""
+"""Progress of a running pipeline on stderr: a changing line, on a terminal only."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from duolog_pipelines.pipeline import Progress
 
 
 class Silent:
-    """Elsewhere than on a terminal, so that logs stay readable."""
+    """Shows nothing, where stderr is no terminal, so that logs stay readable."""
 
     def step(self, text: str) -> None:
         pass

@@ -1,5 +1,4 @@
-"""The pipelines there are. Each is the object PIPELINE of a module that is loaded when needed,
-and is declared there as a Pipeline."""
+"""All pipelines by name, each the PIPELINE object of a module that is loaded when needed."""
 
 from importlib import import_module
 from typing import cast
@@ -16,11 +15,11 @@ MODULES = {
     "replay": "duolog_pipelines.archive.replay",
     "load": "duolog_pipelines.load.pipeline",
 }
-"""By name, in the order in which a run of all of them would make sense."""
+"""Modules by pipeline name, in a sensible order for running all of them."""
 
 
 def pipeline(name: str) -> Pipeline:
-    """Missing when there is none of that name."""
+    """The pipeline of that name. Raises Missing."""
     if name not in MODULES:
         meant = likely(name, MODULES)
         advice = f"Did you mean '{meant}'? " if meant else ""

@@ -1,4 +1,4 @@
-"""Runs rounds of pipelines, one at a time, and writes down how each went."""
+"""Runs rounds of pipelines, one at a time, and records how each went."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """Where nodes are, and where pipelines keep what they make."""
+    """Addresses of the nodes, and the data directory of the pipelines."""
 
     bootstrap_servers: str
     admin_address: str
@@ -47,9 +47,9 @@ class Runner:
         self._states = States(place.lake.states)
 
     def run(self, pipeline: Pipeline, given: Mapping[str, str], span: Span | None = None) -> Round:
-        """One round, or what lies within the span again.
+        """Run one round, or with a span recompute what lies in it.
 
-        PipelineError when it failed, whatever the reason was: the state then has it, too.
+        PipelineError for any failure, which is kept in the state, too.
         """
         options = read_values(pipeline.options, given)
         with only_run(self._place.lake.locks, pipeline.name), progress_of(pipeline.name) as shown:
@@ -70,7 +70,7 @@ class Runner:
             try:
                 outcome = _performed(pipeline, stage, span)
             except KeyboardInterrupt:
-                # Nothing has failed; the next round does what this one has left.
+                # An interruption is no failure; the next round does what this one has left.
                 self._states.keep(before)
                 raise
             except BaseException as error:

@@ -18,8 +18,8 @@ LOCAL_MASTER = "local[*]"
 DRIVER_MEMORY = "1500m"
 _LOCAL_SHUFFLE_PARTITIONS = 2
 _JAVA = "Java 17 or newer, such as Debian's package openjdk-17-jre-headless"
-# Threads for collecting garbage only compete with the tasks. The second compiler stays on, as
-# slow as it makes the start: without it JSON is parsed at a third of the speed.
+# Parallel garbage collection would only compete with the tasks. The second compiler stays on,
+# though it slows the start: without it JSON is parsed at a third of the speed.
 _JAVA_OPTIONS = "-XX:+UseSerialGC"
 
 
@@ -27,7 +27,7 @@ _JAVA_OPTIONS = "-XX:+UseSerialGC"
 def spark_session(
     name: str, master: str, lake: Lake, driver_memory: str = DRIVER_MEMORY
 ) -> "Iterator[SparkSession]":
-    """PipelineError, which says what to install, where something is missing."""
+    """A Spark session. PipelineError, with what to install, if a part is missing."""
     check_installed()
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
@@ -99,9 +99,9 @@ def missing_package(error: ImportError) -> PipelineError:
 
 @contextmanager
 def _output_to(file: Path) -> Iterator[None]:
-    """Processes that are started meanwhile, and theirs, write to the file all their lives.
+    """Redirect the output of processes started meanwhile, for their whole lives, to the file.
 
-    That is the JVM with its warnings, which are for none of those who see only this command.
+    The JVM prints warnings that mean nothing to a user of this command.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""What Spark's errors, which are pages long, mean to a person."""
+"""Translation of Spark's errors, which are pages long, into one sentence."""
 
 import re
 
@@ -8,13 +8,14 @@ from duolog_pipelines.errors import PipelineError, Unreachable
 from pyspark_duolog.errors import BrokerAway, ConnectorError
 
 _OURS = re.compile(r"(?:duolog_pipelines|pyspark_duolog)\.errors\.(\w+): ([^\n]+)")
-"""A Python error of ours, in the text that the JVM made of it."""
+"""Matches a Python error of ours in the text that the JVM made of it."""
 _RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n)*(\S[^\n]*)")
-"""Any other: what stands behind the lines of its trace."""
+"""Matches any other Python error: the line behind its traceback."""
 
 
 def explained(error: PySparkException) -> PipelineError:
-    """By the last error of ours, or of Python, if there is one; else by Spark's first line."""
+    """Error from the last Python error in Spark's text, ours preferred; else from its first
+    line."""
     told = str(error).strip()
     found = _OURS.findall(told)
     if not found:
@@ -25,7 +26,7 @@ def explained(error: PySparkException) -> PipelineError:
 
 
 def connector_explained(error: ConnectorError) -> PipelineError:
-    """Of the connector where Spark was not in between."""
+    """Error from a connector error that did not pass through Spark."""
     return _told(str(error), is_away=isinstance(error, BrokerAway))
 
 

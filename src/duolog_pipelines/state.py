@@ -1,4 +1,4 @@
-"""How the last run of each pipeline went, in a file each that is replaced as a whole."""
+"""State of each pipeline's last run, in a file each that is replaced as a whole."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ class States:
         self._directory = directory
 
     def of(self, name: str) -> PipelineState:
-        """That of a pipeline that never ran is empty."""
+        """The pipeline's state; empty if it never ran."""
         file = self._file(name)
         try:
             return msgspec.json.decode(file.read_bytes(), type=PipelineState)
@@ -23,8 +23,7 @@ class States:
             return PipelineState(name)
         except msgspec.MsgspecError:
             raise PipelineError(
-                f"{file} holds no state of a pipeline. Remove it; nothing but this"
-                " display depends on it."
+                f"{file} holds no state of a pipeline. Remove it; only this display depends on it."
             ) from None
 
     def keep(self, state: PipelineState) -> None:
@@ -51,7 +50,7 @@ def succeeded(state: PipelineState, outcome: Outcome, now_ms: int) -> PipelineSt
 def failed(
     state: PipelineState, error: str, now_ms: int, outcome: Outcome | None = None
 ) -> PipelineState:
-    """With an outcome if everything was written all the same."""
+    """State after a failure; with an outcome if everything was written nevertheless."""
     ended = _ended(state, outcome or Outcome(), now_ms)
     return msgspec.structs.replace(ended, failures=state.failures + 1, error=error)
 
@@ -69,7 +68,8 @@ def _ended(state: PipelineState, outcome: Outcome, now_ms: int) -> PipelineState
 
 
 def replace_file(file: Path, content: bytes) -> None:
-    """Readers see the old content or the new, also after a crash."""
+    """Replace the file atomically and durably: readers see the old or the new content, also after a
+    crash."""
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     with temporary.open("wb") as stream:

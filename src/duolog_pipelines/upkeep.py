@@ -1,4 +1,4 @@
-"""Keeps Delta tables tidy: small files become large, and files that nobody reads any more go."""
+"""Upkeep of Delta tables: compacts small files, and removes files that no reader needs."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,27 +11,28 @@ from duolog_pipelines.delta import SparkTable
 FILE_BYTES = 128 << 20
 VACUUM_HOURS = 168
 SMALL_FILES_MIN = 16
-"""Fewer are left alone: each rewriting reads and writes everything again."""
+"""Number of small files from which on they are compacted, as each compaction rewrites them all."""
 
 Part = tuple[tuple[str, str], ...]
-"""Of a table: the value of each column that it is partitioned by."""
+"""A partition of a table: the value of each column that it is partitioned by."""
 
 
 class Tidied(NamedTuple):
     compacted: int
-    """Files that became part of larger ones."""
+    """Files merged into larger ones."""
     removed: int
-    """Files that are not on disk any more."""
+    """Files deleted from disk."""
 
 
 def crowded(files: Iterable[tuple[Part, int]], bytes_max: int) -> list[Part]:
-    """Parts with many files that are smaller than half of what a file should have."""
+    """Partitions with many files smaller than half of the target size."""
     small = Counter(part for part, size in files if size < bytes_max // 2)
     return sorted(part for part, count in small.items() if count >= SMALL_FILES_MIN)
 
 
 def tidy(table: SparkTable, bytes_max: int = FILE_BYTES, hours: int = VACUUM_HOURS) -> Tidied:
-    """`hours`: how long those who read may go on with files that the table does not name now."""
+    """Compact and vacuum. `hours`: time for which readers may go on using files that the table no
+    longer names."""
     if not table.exists:
         return Tidied(0, 0)
     opened = table.opened()
@@ -40,13 +41,13 @@ def tidy(table: SparkTable, bytes_max: int = FILE_BYTES, hours: int = VACUUM_HOU
         filters = [(name, "=", value) for name, value in part]
         done = opened.optimize.compact(filters or None, target_size=bytes_max)
         compacted += done["numFilesRemoved"]
-    # Also what a run that was killed had staged: the table has never named it.
+    # Also removes files staged by a killed run, which the table has never named.
     removed = opened.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
     return Tidied(compacted, len(removed))
 
 
 def replace_rows(table: SparkTable, frame: DataFrame, now_ms: int) -> None:
-    """Put the rows in the place of those that are there."""
+    """Replace all rows of the table."""
     before = [each.path for each in table.statistics()]
     table.commit([table.stage(frame)], now_ms, without=before)
     tidy(table)

@@ -1,7 +1,9 @@
 """Queues on a fake disk, with a clock that is set, through crashes and restarts."""
 
 import asyncio
+import json
 import selectors
+import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from itertools import count
@@ -11,6 +13,7 @@ from typing import Any, TypeVar
 from tests.fakes.broker import start_broker
 from tests.fakes.disk import FakeDisk
 from tests.fakes.group_shell import SetClock
+from tests.fakes.held_disk import HeldDisk
 from tests.fakes.poster import FakePoster
 
 from duolog.adapters.sqlite import SqliteStore
@@ -30,7 +33,12 @@ T = TypeVar("T")
 TURNS = 40
 """Of the event loop: enough for everything that can go on to have done so."""
 
+PATIENCE_SECONDS = 20.0
+"""For work on the metadata store's thread, which takes milliseconds. What has not happened by
+then never will: the test expects something that the broker does not do."""
+
 REGION, ACCOUNT = "us-east-1", "000000000000"
+ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:"
 
 
 class SetLoop(asyncio.SelectorEventLoop):
@@ -77,11 +85,16 @@ class QueueHouse:
         async def turns() -> None:
             for _ in range(TURNS):
                 await asyncio.sleep(0)
-            while self.queues.opening_count or self._is_pushing:
-                # The metadata store works on a thread of its own.
-                await asyncio.sleep(0)
+            await happens(
+                lambda: not self.queues.opening_count and not self._is_pushing,
+                "every queue is open and every push has begun",
+            )
 
         self.run(turns())
+
+    def until(self, holds: Callable[[], bool], what: str) -> None:
+        """Let everything go on until it holds; AssertionError, and what was awaited, if never."""
+        self.run(happens(holds, what))
 
     @property
     def _is_pushing(self) -> bool:
@@ -177,6 +190,14 @@ class QueueHouse:
         self.settle()
         return parked
 
+    def send_later(self, name: str, *messages: Outgoing) -> list[Any]:
+        """A send that may have to wait for the disk; its answer is appended when it comes."""
+        return self._later(lambda done: self.queue(name).send(messages, done))
+
+    def delete_later(self, name: str, *handles: str) -> list[Any]:
+        """As `send_later`."""
+        return self._later(lambda done: self.queue(name).delete(handles, done))
+
     def delete(self, name: str, *handles: str) -> list[Refusal | None]:
         return self._answer(lambda done: self.queue(name).delete(handles, done))
 
@@ -186,19 +207,37 @@ class QueueHouse:
         )
         return results[0]
 
+    def release(self) -> None:
+        """Let the disk finish the syncs that it held back."""
+        disk = self.disk
+        assert isinstance(disk, HeldDisk), "only a HeldDisk holds syncs back"
+
+        async def finish() -> None:
+            disk.release()
+
+        self.run(finish())
+        self.settle()
+
+    def _later(self, ask: Callable[[Callable[[Any], None]], object]) -> list[Any]:
+        answers: list[Any] = []
+
+        async def begin() -> None:
+            ask(answers.append)
+
+        self.run(begin())
+        self.settle()
+        return answers
+
     def _answer(self, ask: Callable[[Callable[[Any], None]], object]) -> Any:
         """What the callback gets; a refusal of the whole is raised."""
 
         async def asked() -> Any:
             answers: list[Any] = []
             ask(answers.append)
-            for _ in range(TURNS):
-                if answers:
-                    break
-                await asyncio.sleep(0.0)
-            while not answers:
-                # Something is done on a thread: the metadata store's, when journals are made.
-                await asyncio.sleep(0)
+            await happens(
+                lambda: bool(answers),
+                "the queue answers, which it never does while its disk is held",
+            )
             return answers[0]
 
         answer = self.run(asked())
@@ -208,6 +247,28 @@ class QueueHouse:
 
     def _new_id(self) -> uuid.UUID:
         return uuid.UUID(int=next(self._ids) << 96)
+
+
+async def happens(holds: Callable[[], bool], what: str) -> None:
+    """Let the loop, whose clock stands still, turn until another thread has done its part."""
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < ends, f"waited {PATIENCE_SECONDS:.0f} s in vain until {what}"
+        await asyncio.sleep(0)
+
+
+def plain(*texts: str) -> list[Outgoing]:
+    return [Outgoing(text) for text in texts]
+
+
+def grouped(group: str, *texts: str) -> list[Outgoing]:
+    """Messages of a FIFO queue, none of which is a repetition."""
+    return [Outgoing(text, group_id=group, deduplication_id=f"{group}-{text}") for text in texts]
+
+
+def redrive(target: str, receives_max: int = 1) -> str:
+    """A RedrivePolicy."""
+    return json.dumps({"deadLetterTargetArn": ARN + target, "maxReceiveCount": receives_max})
 
 
 def bodies(received: Sequence[Received]) -> list[str]:

@@ -296,7 +296,7 @@ async def test_a_member_of_another_cluster_is_not_used(etcd, open_store, tmp_pat
         store = await open_store([etcd.endpoints[0], other.endpoints[0]])
         await write(store, 0)
         etcd.kill(0)
-        with pytest.raises(StoreUnavailable, match="of the etcd cluster"):
+        with pytest.raises(StoreUnavailable, match="it belongs to etcd cluster"):
             await store.get("n")
 
 

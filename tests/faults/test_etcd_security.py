@@ -183,7 +183,7 @@ async def test_a_wrong_password_is_refused_with_the_name_of_the_user(private):
 
 
 async def test_without_a_password_one_is_told_to_have_one(private):
-    with pytest.raises(StoreUnavailable, match="wants a user and a password"):
+    with pytest.raises(StoreUnavailable, match="requires a user and a password"):
         await EtcdStore.open(private.endpoints, PREFIX)
 
 

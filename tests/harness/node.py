@@ -51,6 +51,8 @@ class Node:
         self.settings = dict(settings)
         self.wrapper = list(wrapper)
         """A command that runs the node, such as strace with its options."""
+        self.options: list[str] = []
+        """More of its command line."""
         self.starts = 0
         self._ready_file = directory / "ready.json"
         self._process: subprocess.Popen[bytes] | None = None
@@ -95,6 +97,7 @@ class Node:
         command += ["--ready-file", str(self._ready_file)]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
+        command += self.options
         # The variables that steer these tests are no settings of a node, which refuses them.
         environ = {key: value for key, value in os.environ.items() if "DUOLOG_" not in key}
         with self.log_file.open("wb") as log, self.machine.entered():

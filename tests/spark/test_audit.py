@@ -188,7 +188,7 @@ def test_a_queues_messages_are_all_accounted_for(node: Node, run: Run, lake: Lak
     assert taken == {("receive", 10), ("delete", 8)}
     assert all(0 <= row["p50_ms"] <= row["max_ms"] < 60_000 for row in lake.rows("audit_latency"))
     (section,) = pipeline("audit").sections(lake)
-    assert section.tables[0].title == "What became of messages"
+    assert section.tables[0].title == "Fates of messages"
 
 
 def test_purged_and_expired_messages_are_told_apart_from_lost_ones(

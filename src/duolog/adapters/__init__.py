@@ -1,1 +1,2 @@
-"""The real outside world behind the ports: disk, sockets, HTTP, clock, SQLite, etcd."""
+"""Adapters to the real outside world, behind the ports: disk, sockets, HTTP, clock, SQLite,
+etcd."""

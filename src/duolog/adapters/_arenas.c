@@ -1,8 +1,8 @@
-/* Where Python's small objects lie: on huge pages, if the system has any.
+/* Arena allocator that puts Python's small objects on huge pages, if the system has any.
 
    Python asks for memory in arenas of a megabyte, one by one and anywhere. Here two of them share
-   a page of two megabytes, so that a processor which remembers where a few thousand pages are
-   knows its way among all objects of a node. memory.py uses this where it could be built. */
+   a page of two megabytes, so that the processor's TLB, with entries for a few thousand pages,
+   covers all objects of a node. memory.py uses this where it could be built. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -15,17 +15,17 @@
 #define SPARE_MAX 16
 #define SMALL_MAX 16
 
-/* Python holds its lock while it asks, or gives back. */
+/* Python holds the GIL during both calls, so the state below needs no lock. */
 
-/* A node with few objects finds its way among small pages, too, and they are cleared only as they
-   are used: so many arenas lie on those before any lies on a huge one. */
+/* Number of arenas on small pages. The first SMALL_MAX stay there: a node with few objects has few
+   TLB misses anyway, and small pages are cleared only as they are used. */
 static int small_count;
 
-/* The other half of the last page that was taken. */
+/* Second half of the last huge page, while it is free. */
 static void *half;
 
-/* What a turn of the event loop took and gave back, for the next one: to have a page cleared by
-   the kernel each time would cost more than small ones do. */
+/* Freed arenas, kept for the next turn of the event loop: to have the kernel clear a huge page in
+   each turn would cost more than small pages do. */
 static void *spare[SPARE_MAX];
 static int spare_count;
 
@@ -35,7 +35,7 @@ static void *mapped(size_t size)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* The kernel gives small pages anywhere: what is before and behind the huge one goes back. */
+/* Maps an aligned huge page: maps twice the size, and unmaps what is before and after it. */
 static uint8_t *new_page(void)
 {
     uint8_t *found = mapped(2 * PAGE_BYTES);
@@ -45,7 +45,7 @@ static uint8_t *new_page(void)
     if (before)
         munmap(found, before);
     munmap(found + before + PAGE_BYTES, PAGE_BYTES - before);
-    /* Refused where there are none; then its small pages do. */
+    /* May be refused; the small pages then serve as well. */
     madvise(found + before, PAGE_BYTES, MADV_HUGEPAGE);
     return found + before;
 }
@@ -72,7 +72,7 @@ static void *take(void *context, size_t size)
     return taken;
 }
 
-/* Also what Python took before by itself, which was mapped as well. */
+/* Also receives arenas that Python itself mapped before this allocator was set. */
 static void give_back(void *context, void *at, size_t size)
 {
     (void)context;
@@ -92,7 +92,7 @@ static PyObject *use_huge_pages(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef methods[] = {
-    {"use_huge_pages", use_huge_pages, METH_NOARGS, "For objects that are made from now on."},
+    {"use_huge_pages", use_huge_pages, METH_NOARGS, "Installs the allocator for objects that are made from now on."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,4 +1,4 @@
-"""The machine's clocks."""
+"""Clocks of the machine."""
 
 from time import monotonic_ns, time_ns
 

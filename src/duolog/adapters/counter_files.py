@@ -1,5 +1,5 @@
-"""Counters in files of this machine, shared with the kernel: it has what was added when the
-process is gone, however that went."""
+"""Memory-mapped counters in local files: the kernel keeps what was added, however the process
+ends."""
 
 import mmap
 import os
@@ -20,7 +20,7 @@ class MappedFile:
         return self._first
 
     def more(self) -> memoryview:
-        # Room on the disk first: a page of a hole that cannot be filled is a SIGBUS.
+        # Reserve disk space first: touching a page of a hole that cannot be filled raises SIGBUS.
         os.posix_fallocate(self._fd, self._end, self._chunk_bytes)
         mapped = mmap.mmap(self._fd, self._chunk_bytes, mmap.MAP_SHARED, offset=self._end)
         self._end += self._chunk_bytes
@@ -35,7 +35,7 @@ class MappedFile:
 
 class LocalCounterFiles:
     def __init__(self, directory: str, suffix: str, chunk_bytes: int) -> None:
-        """Only names that end so are looked at; the directory may hold other files."""
+        """Only names that end in `suffix` count; the directory may hold other files."""
         self._directory = directory
         self._suffix = suffix
         self._chunk_bytes = chunk_bytes

@@ -1,8 +1,8 @@
 """Local files behind the Disk port.
 
-One flusher thread per disk does one group commit after the other; where that is about many
-files, others help it. Other blocking work has two threads of its own, one for what is short and
-one for compaction and scrubbing, so that it never delays an acknowledgement.
+One flusher thread per disk runs one group commit after another; if a commit covers many files,
+helper threads sync them, too. Other blocking work has two threads of its own, one for short jobs
+and one for compaction and scrubbing, so that it never delays an acknowledgement.
 """
 
 import asyncio
@@ -19,12 +19,15 @@ from duolog.ports.disk import File, Syncable, SyncDone, WriteBuffer
 T = TypeVar("T")
 
 IO_VECTORS_MAX = 1024
-"""The kernel takes no more buffers than this in one pwritev."""
+"""Kernel's limit of buffers in one pwritev."""
 
 
 class LocalFile:
-    """An open file. Its descriptor lives as long as somebody refers to this object, so that a
-    reader that still sends a range of a deleted segment finishes undisturbed."""
+    """An open file.
+
+    Its descriptor lives as long as somebody refers to this object, so that a reader that still
+    sends a range of a deleted segment finishes undisturbed.
+    """
 
     __slots__ = ("_fd", "_path")
 
@@ -71,7 +74,7 @@ class LocalFile:
         self._write_rest(buffers, position, written)
 
     def _write_rest(self, buffers: Sequence[WriteBuffer], position: int, written: int) -> None:
-        """Finish what one pwritev did not: a short write, or more buffers than it takes."""
+        """Finishes what one pwritev did not: a short write, or more buffers than it takes."""
         views = [memoryview(buffer) for buffer in buffers]
         skip = written
         position += written
@@ -96,14 +99,14 @@ class LocalFile:
         os.fdatasync(self._fd)
 
     def close(self) -> None:
-        """Nothing at once: the descriptor is closed with the last reference to this object."""
+        """Does nothing: the descriptor is closed with the last reference to this object."""
 
     def __del__(self) -> None:
         os.close(self._fd)
 
 
 class LocalDirectory:
-    """An open directory: it can be synced even after it was renamed out of the way."""
+    """An open directory, which can be synced even after it was renamed out of the way."""
 
     __slots__ = ("_fd",)
 
@@ -118,10 +121,10 @@ class LocalDirectory:
 
 
 SYNCERS_MAX = 8
-"""How many files of a directory are synced at a time. A file system commits together what it is
-asked for together: a hundred files take a seventh of the time that they take one by one."""
+"""Limit of files that are synced at a time. A file system commits concurrent syncs together: a
+hundred files take a seventh of the time that they take one by one."""
 TARGETS_EACH_MIN = 2
-"""Waking another thread for less is not worth it."""
+"""Fewest targets for which waking another thread pays."""
 
 _Job = tuple[Sequence[Syncable], SyncDone, asyncio.AbstractEventLoop]
 
@@ -134,7 +137,7 @@ def _serve_syncs(jobs: "SimpleQueue[_Job | None]") -> None:
 
 
 def _serve_sync(job: _Job | None, syncers: ThreadPoolExecutor) -> bool:
-    """No file is held on to while the thread waits for the next job."""
+    """Serves one job; a function of its own, so that no file is held while the thread waits."""
     if job is None:
         return False
     targets, done, loop = job
@@ -152,7 +155,7 @@ def _serve_sync(job: _Job | None, syncers: ThreadPoolExecutor) -> bool:
 
 
 def _sync_all(targets: Sequence[Syncable], syncers: ThreadPoolExecutor) -> None:
-    """Raises one of the failures."""
+    """Syncs all targets on several threads; raises one of the failures."""
     count = min(len(targets) // TARGETS_EACH_MIN, SYNCERS_MAX)
     if count < 2:
         _sync_each(targets)
@@ -167,14 +170,13 @@ def _sync_all(targets: Sequence[Syncable], syncers: ThreadPoolExecutor) -> None:
 
 
 def _sync_each(targets: Sequence[Syncable]) -> None:
-    """After a failure the remaining targets are not tried: the caller gives up on the whole
-    directory anyway."""
+    """Syncs one by one and stops at a failure: the caller gives up the whole directory anyway."""
     for target in targets:
         target.sync()
 
 
 class LocalDisk:
-    """A directory of this machine. The caller is the only process that writes to it."""
+    """A directory of this machine, to which no other process writes."""
 
     def __init__(self, root: str) -> None:
         self._root = root

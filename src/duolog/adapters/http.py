@@ -1,4 +1,4 @@
-"""The HTTP server: accepts connections, bounds them, and ends them in an orderly way.
+"""HTTP server: accepts connections, bounds them, and shuts them down gracefully.
 
 Bytes go through http_reader.py (requests), http_connection.py (order, waiting, time) and
 http_response.py (answers). Runs on any event loop.
@@ -24,7 +24,7 @@ class HttpServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that are really listened on."""
+        """Host and port that the server actually listens on."""
         assert self._listener is not None
         host, port = self._listener.sockets[0].getsockname()[:2]
         return host, port
@@ -34,7 +34,7 @@ class HttpServer:
         return len(self._pool.members)
 
     async def listen(self, host: str, port: int) -> None:
-        """Raises OSError when the address cannot be had."""
+        """Starts listening; raises OSError if the address is not available."""
         loop = asyncio.get_running_loop()
         self._sweep(loop)
         self._listener = await loop.create_server(
@@ -42,7 +42,7 @@ class HttpServer:
         )
 
     async def close(self, drain_seconds: float = 0.0) -> None:
-        """Accept nothing new; let requests in progress be answered, for a while."""
+        """Stops accepting, and waits up to `drain_seconds` for requests in progress."""
         assert self._listener is not None
         self._pool.closing = True
         self._listener.close()
@@ -64,7 +64,7 @@ class HttpServer:
 async def serve_http(
     handler: Handler, host: str, port: int, limits: HttpLimits | None = None
 ) -> HttpServer:
-    """A server that is listening. Raises OSError when the address cannot be had."""
+    """A server that is listening. Raises OSError if the address is not available."""
     server = HttpServer(handler, limits or HttpLimits())
     await server.listen(host, port)
     return server

@@ -1,17 +1,17 @@
 """Reads the answer to one request: its status, and when the connection is free again. No IO.
 
-Nothing else of an answer is of interest, so nothing else is kept, and all of it is bounded.
+Everything else is discarded, and all of it is bounded.
 """
 
 import httptools
 
 HEAD_BYTES_MAX = 64 * 1024
 BODY_BYTES_MAX = 64 * 1024
-"""A longer body is not read to its end: a new connection is cheaper."""
+"""Limit up to which a body is read to its end: beyond it a new connection is cheaper."""
 
 
 class BadAnswer(Exception):
-    """What came is no answer, or none that is taken."""
+    """Bytes that are not an acceptable answer."""
 
 
 class AnswerReader:
@@ -21,9 +21,9 @@ class AnswerReader:
         self._ended = False
         self._surplus = False
         self.status: int | None = None
-        """None until the head is complete."""
+        """HTTP status; None until the head is complete."""
         self.is_over = False
-        """Whether the rest of the answer, if there is any, is not worth waiting for."""
+        """True if the rest of the answer, if there is any, is not worth waiting for."""
 
     @property
     def has_begun(self) -> bool:
@@ -31,11 +31,12 @@ class AnswerReader:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the answer ended where it should, on a connection that goes on."""
+        """True if the answer is complete and the connection can be used again."""
         return self._ended and not self.is_over
 
     def feed(self, data: bytes) -> None:
-        """Raises BadAnswer, unless the status is known: what is wrong then does not matter."""
+        """Parses more bytes. Raises BadAnswer, unless the status is known: later errors do not
+        matter."""
         self._fed_bytes += len(data)
         try:
             self._parser.feed_data(data)
@@ -52,14 +53,14 @@ class AnswerReader:
             self.is_over = True
 
     def close(self) -> None:
-        """Nothing is fed any more. Reader and parser refer to each other, and the garbage
-        collector would come late for so many of them."""
+        """Ends the parsing: reader and parser refer to each other, and the garbage collector would
+        free so many of them late."""
         del self._parser
 
     # Called by the parser.
 
     def on_message_begin(self) -> None:
-        # Of answers that nobody asked for, the next request must not get one.
+        # The next request must not receive an unsolicited answer.
         self._surplus = self._ended
 
     def on_headers_complete(self) -> None:

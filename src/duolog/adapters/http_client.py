@@ -1,8 +1,8 @@
 """Posts to endpoints that users name, and only to addresses that an operator allows.
 
-The host of a URL is resolved here, each address is put to the allow list, and the connection
-is made to that very address: a name that resolves to something else a moment later gains
-nothing. Redirects are not followed, since they lead where nobody has looked.
+The host of a URL is resolved here, each address is checked against the allow list, and the
+connection is made to that very address: a name that resolves to something else a moment later gains
+nothing. Redirects are not followed, since their targets are unchecked.
 """
 
 import asyncio
@@ -19,24 +19,24 @@ from duolog.adapters.http_post_connection import Closed, IpAddress, PostConnecti
 from duolog.ports.http import Allow, PushFailed, header_lines
 
 CONNECT_SECONDS_MAX = 5.0
-"""For one address, so that one which swallows packets leaves time for the next."""
+"""Limit for one address, so that one which swallows packets leaves time for the next."""
 ADDRESSES_MAX = 4
-"""Of a host, in the order in which the resolver gives them."""
+"""Limit of addresses tried per host, in the resolver's order."""
 
 _PORTS = {"http": 80, "https": 443}
 
 
 class HttpPoster:
-    """Implements ports.http.Poster. Close it when no request is under way any more."""
+    """Implements ports.http.Poster. Close it when no more requests are in progress."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
-        """`tls`: whom to trust, where that is not the system's list of authorities."""
+        """`tls` replaces the system's list of trusted authorities."""
         self._tls = tls
         self._kept = KeptConnections()
 
     @property
     def kept(self) -> int:
-        """How many connections are kept for later."""
+        """Number of idle connections kept for later."""
         return len(self._kept)
 
     async def post(
@@ -69,7 +69,7 @@ class HttpPoster:
             try:
                 return await self._ask(kept, endpoint, head, body)
             except Closed as closed:
-                # Closed while it was idle, as servers do: nothing was said about this request.
+                # Closed while it was idle, as servers do: this request was not answered at all.
                 if closed.answer_had_begun:
                     raise
         connection = await self._connect(endpoint, allow)
@@ -91,7 +91,7 @@ class HttpPoster:
         resolved = await _resolve(host, port)
         addresses = [address for address in resolved if allow(host, address, port)]
         if not addresses:
-            raise PushFailed(f"{host} has no address that is allowed")
+            raise PushFailed(f"{host} has no address allowed by push.allow")
         tls = await self._trust() if scheme == "https" else None
         reason = ""
         for address in addresses[:ADDRESSES_MAX]:
@@ -114,7 +114,7 @@ class HttpPoster:
 async def _connect_to(
     address: IpAddress, port: int, host: str, tls: ssl.SSLContext | None
 ) -> PostConnection:
-    """With `tls`, the other side must prove to be `host`."""
+    """Connects to the address; with `tls`, the other side must prove to be `host`."""
     loop = asyncio.get_running_loop()
     _, connection = await loop.create_connection(
         lambda: PostConnection(address, loop),
@@ -129,9 +129,9 @@ async def _connect_to(
 class _Target(NamedTuple):
     endpoint: Endpoint
     authority: str
-    """Host and port, as the Host header has them."""
+    """Host and port, as in the Host header."""
     path: str
-    """With the query."""
+    """Path and query."""
 
     @property
     def host(self) -> str:
@@ -144,13 +144,13 @@ class _Target(NamedTuple):
 
 
 def _parse(url: str) -> _Target:
-    """Raises PushFailed."""
+    """Parses a URL; raises PushFailed."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         raise PushFailed("the URL cannot be understood") from None
-    # What stands in the head of a request must not be able to end a line of it.
+    # A URL goes into the head of a request and must not be able to end its line.
     is_plain = url.isascii() and url.isprintable() and " " not in url
     if not is_plain or not host or parts.scheme not in _PORTS:
         raise PushFailed("the URL cannot be understood")

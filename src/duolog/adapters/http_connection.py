@@ -1,8 +1,8 @@
 """One HTTP/1.1 connection: requests to the handler, answers back in order.
 
-Requests of a connection are handled one after the other. All answers that are ready when a
-read event has been parsed leave in one write. A client that closes its side has gone: what
-still waits for it is cancelled.
+Requests of a connection are handled one after another. All answers that are ready when a read event
+has been parsed leave in one write. A client that closes its side has disconnected: its pending
+requests are cancelled.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from duolog.adapters.http_response import CONTINUE, encode, refusal
 from duolog.ports.http import Deferred, Request, Response
 
 WRITE_BYTES_MAX = 256 * 1024
-"""Unread answers from which on no further request of the connection is handled."""
+"""Limit of unread answers, beyond which no further request of the connection is handled."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -25,18 +25,18 @@ class HttpConnection(asyncio.Protocol):
         self.deadline = NEVER
         self._queue: deque[Parsed] = deque()
         self._waiting: asyncio.Task[Response] | Deferred | None = None
-        """The answer to the request that is being handled, when its handler has to wait."""
+        """Pending answer to the current request, if its handler has to wait."""
         self._waiting_request: tuple[int, bool, bool]
-        """Of that request: how many bytes its body has, whether the connection goes on after it,
-        and whether it is answered without a body."""
+        """Current request: bytes of its body, True if the connection stays open after it, True for
+        HEAD."""
         self._late_answer = b""
-        """An answer that had to be waited for, and leaves with those to the requests behind it."""
+        """Answer that had to be waited for; it leaves with those to the requests behind it."""
         self._charged_bytes = 0
-        """This connection's part of the pool's body bytes."""
+        """Share of the pool's body bytes that this connection holds."""
         self._unfinished_bytes = 0
-        """What of it is for a body that is not complete yet."""
+        """Part of `_charged_bytes` for a body that is not complete yet."""
         self._finished = False
-        """Whether the last answer has been written."""
+        """True once the last answer has been written."""
         self._reading_paused = False
         self._writing_paused = False
 
@@ -73,7 +73,7 @@ class HttpConnection(asyncio.Protocol):
         ):
             self._handle([(reader.request_of(data, known), True)], phase)
             return
-        # What most are: a request like one before, to a connection that has nothing else to do.
+        # The usual case: a request like an earlier one, on a connection with nothing else to do.
         count = len(body)
         self._waiting_request = (count, True, False)
         self._charged_bytes += count
@@ -115,7 +115,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is between requests, as far as can be seen from here."""
+        """True if it appears to be between two requests."""
         is_busy = self._is_busy or self._is_held_up or self._transport.is_closing()
         return self._reader.phase == "idle" and not is_busy
 
@@ -135,7 +135,7 @@ class HttpConnection(asyncio.Protocol):
     def abort(self) -> None:
         self._transport.abort()
 
-    # The connection's own.
+    # Internal to the connection.
 
     @property
     def _is_busy(self) -> bool:
@@ -158,7 +158,7 @@ class HttpConnection(asyncio.Protocol):
         self._charge(fresh)
         has_much = self._charged_bytes > self._pool.limits.body_bytes_granted
         if fresh and has_much and self._pool.is_out_of_memory:
-            # Refused rather than paused, which could leave all of them half received.
+            # Refused rather than paused: pausing could leave all of them half received.
             parsed = reader.refuse(503, "Too many requests are in progress. Try again later.")
         if parsed:
             self._queue.extend(parsed)
@@ -168,7 +168,7 @@ class HttpConnection(asyncio.Protocol):
             self._continue_if_owed()
 
     def _advance(self) -> None:
-        """Handle what has been received, as far as answers can be had and sent now."""
+        """Handles received requests as far as they can be answered, and the answers sent, now."""
         answers = [self._late_answer] if self._late_answer else []
         self._late_answer = b""
         size = 0
@@ -182,7 +182,7 @@ class HttpConnection(asyncio.Protocol):
             answers.append(answer)
             size += len(answer)
             if size >= WRITE_BYTES_MAX:
-                # Many small requests can have large answers: see first whether they are read.
+                # Many small requests can have large answers: first see if the client reads them.
                 self._transport.write(b"".join(answers))
                 answers, size = [], 0
             if self._finished:
@@ -192,7 +192,7 @@ class HttpConnection(asyncio.Protocol):
         self._settle()
 
     def _answer(self, item: Request | Response, keep_alive: bool) -> bytes | None:
-        """The answer as bytes; None when the handler has to wait."""
+        """The encoded answer; None if the handler has to wait."""
         if isinstance(item, Response):
             return self._encode(item, keep_alive)
         try:
@@ -223,22 +223,22 @@ class HttpConnection(asyncio.Protocol):
         self._take(response)
 
     def _take(self, response: Response) -> None:
-        """The answer that was waited for has come."""
+        """Sends the answer that was waited for."""
         self._waiting = None
         if self._transport.is_closing():
             return
         count, keep_alive, is_head = self._waiting_request
-        # As `_charge` does it, without the call.
+        # Inlined `_charge`.
         self._charged_bytes -= count
         pool = self._pool
         pool.bodies_bytes -= count
         if keep_alive and not (is_head or pool.closing):
-            # As `_encode` does it, without the call.
+            # Inlined `_encode`.
             answer = encode(response, pool.date_header)
         else:
             answer = self._encode(response, keep_alive, is_head=is_head)
         if self._queue and not self._finished:
-            # Later in this turn: the next handler must not run inside whoever completes a
+            # Later in this turn: the next handler must not run inside the code that completes a
             # Deferred, and its answer can leave in the same write.
             self._late_answer = answer
             self._loop.call_soon(self._go_on)
@@ -259,7 +259,7 @@ class HttpConnection(asyncio.Protocol):
             self._advance()
 
     def _failed(self, failure: BaseException) -> Response:
-        """A bug in a handler is reported in full, and costs its client one answer."""
+        """Reports a handler's bug in full; its client gets one error answer."""
         self._loop.call_exception_handler(
             {"message": "an HTTP handler failed", "exception": failure, "protocol": self}
         )
@@ -272,7 +272,7 @@ class HttpConnection(asyncio.Protocol):
         return encode(response, pool.date_header, keep_alive=not self._finished, is_head=is_head)
 
     def _settle(self) -> None:
-        """Close, pause or go on reading, and set the deadline, as the state now asks."""
+        """Closes, pauses or resumes reading, and sets the deadline, as the state requires."""
         if self._finished:
             self._finish()
             return
@@ -303,14 +303,14 @@ class HttpConnection(asyncio.Protocol):
         self._transport.close()
 
     def _finish(self) -> None:
-        """End the connection once the client has had its answers, and time to read them."""
+        """Ends the connection once the client has its answers, and time to read them."""
         self._queue.clear()
         limits = self._pool.limits
         is_sent = self._transport.get_write_buffer_size() == 0
         wait = limits.linger_seconds_max if is_sent else limits.write_seconds_max
         self.deadline = self._pool.now + wait
         if self._transport.can_write_eof():
-            # Closing with bytes unread would reset the connection, and the answer might be lost.
+            # Closing with unread bytes would reset the connection, and the answer might be lost.
             self._transport.write_eof()
         else:
             self._transport.close()

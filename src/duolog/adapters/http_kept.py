@@ -1,4 +1,4 @@
-"""Connections that are kept for the next request to the same endpoint, for a while."""
+"""Keeps idle connections for the next request to the same endpoint, for a while."""
 
 import asyncio
 
@@ -8,9 +8,10 @@ from duolog.ports.http import Allow
 KEPT_MAX = 256
 KEPT_PER_ENDPOINT_MAX = 16
 KEPT_SECONDS_MAX = 20.0
-"""Below what common servers allow, so that a request seldom meets a connection just closed."""
+"""Idle limit below that of common servers, so that requests seldom meet a connection just
+closed."""
 AGE_SECONDS_MAX = 300.0
-"""After this a name is resolved again, even if its connections are never idle."""
+"""Limit of a connection's age, so that the name is resolved again even if it is never idle."""
 
 Endpoint = tuple[str, str, int]
 """Scheme, host and port."""
@@ -25,7 +26,7 @@ class KeptConnections:
         return self._total
 
     def take(self, endpoint: Endpoint, allow: Allow, now: float) -> PostConnection | None:
-        """The one that was used last, as it is the least likely to have been closed."""
+        """The connection used last, which is the least likely to have been closed."""
         _, host, port = endpoint
         for connection in reversed(self._by_endpoint.get(endpoint, {})):
             is_young = now - connection.made_at < AGE_SECONDS_MAX
@@ -37,7 +38,7 @@ class KeptConnections:
     def put(
         self, endpoint: Endpoint, connection: PostConnection, loop: asyncio.AbstractEventLoop
     ) -> None:
-        """Its answer may still be coming; it is taken when that is over, or closed."""
+        """Keeps a connection; if its answer is still arriving, it is not taken before that ends."""
         present = self._by_endpoint.get(endpoint, {})
         if len(present) >= KEPT_PER_ENDPOINT_MAX:
             self._close(endpoint, next(iter(present)))

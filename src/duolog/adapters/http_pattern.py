@@ -1,9 +1,8 @@
-"""Requests that look like an earlier one. No IO.
+"""Recognises requests that look like an earlier one. No IO.
 
-The heads of a client's requests differ in a few values only. One that the parser has accepted
-is cut at these, and another that has the same pieces, with values that differ from the earlier
-ones by letters and digits alone, would be accepted for the same reasons: the parser need not
-see it, which takes four times as long.
+The heads of a client's requests differ in a few values only. A head that the parser has accepted is
+cut at these values. Another one with the same pieces, and values that differ only in letters and
+digits, would be accepted for the same reasons: it skips the parser, which takes four times as long.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +12,10 @@ from struct import error as StructError
 from duolog.ports.http import Memo, Request
 
 PATTERNS_MAX = 1_024
-"""Remembered for all connections together. Past it all are forgotten, and found again."""
+"""Limit of patterns for all connections together. Beyond it all are forgotten, and learned
+again."""
 HEAD_BYTES_MAX = 4_096
-"""Longer heads are no pattern, so that what is remembered is bounded."""
+"""Limit of a pattern's head, which bounds the memory of all patterns."""
 
 _LENGTH = b"content-length"
 _CHANGING = frozenset(
@@ -29,12 +29,12 @@ _CHANGING = frozenset(
     )
 )
 _UNUSUAL = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
-"""What asks for more than an answer."""
+"""Headers that change connection handling; such requests are never templated."""
 _TO_SHAPE = bytes(ord("x") if bytes((each,)).isalnum() else each for each in range(256))
 
 
 class HeadPattern:
-    """Heads of the same length, which have the same pieces at the same places."""
+    """Pattern of heads of the same length, with the same pieces at the same places."""
 
     __slots__ = (
         "_example",
@@ -53,8 +53,8 @@ class HeadPattern:
         fields: Mapping[bytes, bytes],
         like: Request,
     ) -> None:
-        """The values that change have the pieces around them. `fields`: the headers that they
-        are of, and how each begins where only its end changes."""
+        """`pieces` surround the changing `values`; `fields` maps each value's header to its fixed
+        start."""
         layout = [len(pieces[0])]
         for value, piece in zip(values, pieces[1:], strict=True):
             layout += (len(value), len(piece))
@@ -67,7 +67,7 @@ class HeadPattern:
         self._example = like
 
     def body_of(self, data: bytes) -> bytes | None:
-        """That of the request; None when it does not match, or is not all that the data is."""
+        """Body of a request that matches and is all of the data; else None."""
         try:
             parts = self._unpack(data)
         except StructError:
@@ -81,7 +81,7 @@ class HeadPattern:
         return body if values[self._length_at] == b"%d" % len(body) else None
 
     def request(self, data: bytes, body: bytes, peer: str, memo: Memo) -> Request:
-        """Of data that matches, and has this body."""
+        """The request in data that matches, with this body."""
         example = self._example
         headers = example.headers.copy()
         values = self._unpack(data)[1::2]
@@ -91,17 +91,18 @@ class HeadPattern:
 
 
 class HeadPatterns:
-    """Those that the connections of a server have found: most of their clients are alike."""
+    """Patterns shared by the connections of a server, since most of its clients are alike."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], HeadPattern] = {}
 
     def of(self, request: Request, data: bytes) -> HeadPattern | None:
-        """By a request that the parser has read out of the data; None when it is unusual."""
+        """The pattern of a request that the parser has read from the data; None if it is
+        unusual."""
         headers = request.headers
         head = data[: len(data) - len(request.body)]
         lines = head.split(b"\r\n")
-        # As many lines as headers: none is repeated, and none goes on in the next line.
+        # As many lines as headers: no header is repeated or continued on a second line.
         is_usual = len(lines) == len(headers) + 3 and head.endswith(b"\r\n\r\n")
         if (
             request.method == "HEAD"
@@ -117,7 +118,7 @@ class HeadPatterns:
         for line in lines[1:-2]:
             piece += b"\r\n" + line
             name = line.partition(b":")[0].lower()
-            # Of a signature, what precedes it is who signs, and stays.
+            # In an Authorization header, only the signature at the end changes.
             start, sign, value = headers[name].rpartition(b"=")
             if name in _CHANGING and line.endswith(value):
                 pieces.append(piece[: len(piece) - len(value)])

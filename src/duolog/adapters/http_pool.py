@@ -1,4 +1,4 @@
-"""What the connections of one HTTP server share: limits, memory and a coarse clock."""
+"""Shared state of one HTTP server's connections: limits, memory and a coarse clock."""
 
 import asyncio
 from dataclasses import dataclass
@@ -12,41 +12,41 @@ from duolog.ports.http import Handler
 NEVER = float("inf")
 
 EXAMINED_MAX = 64
-"""Connections among which one that is idle is looked for: few, so that a flood stays cheap."""
+"""Limit of connections searched for an idle one, so that a flood of connections stays cheap."""
 
 Phase = Literal["idle", "head", "body", "deaf"]
-"""What of a request is being received. On a deaf connection nothing more: one was refused, or
-the client is done."""
+"""Part of a request that is being received. A deaf connection receives no more: a request was
+refused, or the client is done."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
     head_bytes_max: int = 64 * 1024
-    """Request line and headers together."""
+    """Limit of request line and headers together."""
     headers_max: int = 100
     body_bytes_max: int = 16 * 1024 * 1024
     bodies_bytes_total_max: int = 256 * 1024 * 1024
-    """Bodies that are being received or handled, over all connections."""
+    """Limit of bodies that are being received or handled, over all connections."""
     body_bytes_granted: int = 16 * 1024
-    """What of them each connection may have even when there are too many: whoever sends much and
-    slowly does not keep out those who ask for little."""
+    """Bytes of bodies that each connection may have even above the total: clients that send much
+    and slowly do not lock out those that send little."""
     connections_max: int = 10_000
     pipelined_max: int = 64
-    """Requests of a connection that wait for earlier ones before its reading pauses."""
+    """Limit of requests of a connection that wait for earlier ones before its reading pauses."""
     head_seconds_max: float = 30.0
-    """From the first byte of a request to the end of its headers."""
+    """Time from the first byte of a request to the end of its headers."""
     body_seconds_max: float = 120.0
-    """From there to the end of its body."""
+    """Time from the end of the headers to the end of the body."""
     idle_seconds_max: float = 600.0
-    """Between two requests."""
+    """Time between two requests."""
     write_seconds_max: float = 60.0
-    """How long a client may leave answers unread."""
+    """Time for which a client may leave answers unread."""
     linger_seconds_max: float = 2.0
-    """How long a refused client's bytes are still taken, so that it gets to read why."""
+    """Time for which a refused client's bytes are still read, so that it can read the refusal."""
 
 
 class Member(Protocol):
-    """A connection, as the server that watches over it sees it."""
+    """A connection, as the pool sees it."""
 
     deadline: float
 
@@ -65,9 +65,9 @@ class HttpPool:
         self.handler = handler
         self.limits = limits
         self.now = 0.0
-        """The loop's time at the last sweep. Deadlines are as coarse, and cost next to nothing."""
+        """Loop time of the last sweep; deadlines are as coarse, and cost next to nothing."""
         self.idle_deadline = 0.0
-        """Of a connection that has been idle since the last sweep."""
+        """Deadline of a connection that has been idle since the last sweep."""
         self.date_header = b""
         self.bodies_bytes = 0
         self.bodies_bytes_max = limits.bodies_bytes_total_max
@@ -85,8 +85,7 @@ class HttpPool:
                 member.expired()
 
     def deadline(self, phase: Phase, *, is_busy: bool) -> float:
-        """Until when a connection may be in this phase; a request that is handled may take any
-        time."""
+        """Deadline of a connection in this phase; handling a request may take any time."""
         limits = self.limits
         match phase:
             case "idle":
@@ -107,16 +106,16 @@ class HttpPool:
             self.emptied.set()
 
     def has_room(self) -> bool:
-        """Whether one more connection can be had.
+        """True if one more connection is allowed.
 
-        Where there are too many, one that is idle makes way: whoever opens connections and does
-        nothing with them keeps nobody out.
+        At the limit, an idle one makes room: clients that open connections and do nothing with them
+        lock nobody out.
         """
         if len(self.members) < self.limits.connections_max:
             return True
         examined = list(islice(self.members, EXAMINED_MAX))
         for member in examined:
-            # Behind the others, which are looked at next time.
+            # Moved to the end: others are examined next time.
             self.members[member] = self.members.pop(member)
         idle = [member for member in examined if member.is_idle]
         if not idle:

@@ -1,7 +1,7 @@
-"""A connection to an endpoint that is posted to: a request, then its answer, then the next.
+"""Connection to a push endpoint, for one request after another.
 
-A request is answered when the head of the answer is there. Its body is taken meanwhile, and
-the connection can be used again once it is over.
+A request is answered when the head of the answer is complete. The body is read afterwards, and the
+connection can be used again at its end.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class PostConnection(asyncio.Protocol):
         self.made_at = loop.time()
         self._transport: asyncio.Transport | None = None
         self._answer: AnswerReader | None = None
-        """None between two requests."""
+        """Reader of the current answer; None between two requests."""
         self._waiter: asyncio.Future[int] | None = None
 
     @property
@@ -37,7 +37,7 @@ class PostConnection(asyncio.Protocol):
 
     @property
     def is_free(self) -> bool:
-        """Whether the next request can be sent."""
+        """True if the next request can be sent."""
         return self._answer is None and self.is_open
 
     async def ask(self, head: bytes, body: bytes) -> int:
@@ -63,7 +63,7 @@ class PostConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         answer = self._answer
         if answer is None:
-            # Nothing was asked: it would be taken for the next answer.
+            # Unsolicited bytes would be taken for the next answer.
             self.abort()
             return
         try:

@@ -1,6 +1,6 @@
-"""Turns the bytes of one connection into requests, or into the reason why not. No IO.
+"""Parses the bytes of one connection into requests, or into a refusal. No IO.
 
-httptools finds the structure; the bounds are here.
+httptools parses the syntax; the limits are here.
 """
 
 import httptools
@@ -11,15 +11,15 @@ from duolog.adapters.http_response import refusal
 from duolog.ports.http import Memo, Request, Response
 
 Parsed = tuple[Request | Response, bool]
-"""A request, or a refusal to be sent in its turn; and whether the connection goes on after."""
+"""A request, or a refusal to be sent in its turn; True if the connection stays open after it."""
 
 Known = tuple[bytes, HeadPattern, Memo]
-"""The body of a request, how its head looks, and what is known of others like it."""
+"""Body, head pattern, and memory of similar requests, of a recognised request."""
 
 PATTERNS_TRIED_MAX = 8
 LESSONS_MAX = 64
-"""Patterns that are made for one connection. One that carries all sorts of requests, as that of
-a proxy may, is not worth more."""
+"""Limit of patterns learned per connection. One that carries all sorts of requests, as a proxy's
+may, gains nothing from more."""
 
 _METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")}
 _VERSIONS = ("1.0", "1.1")
@@ -27,14 +27,14 @@ _STOPS = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 
 
 class _Refused(Exception):
-    """Leaves the parser with a status and a reason."""
+    """Exception that leaves the parser with a status and a reason."""
 
 
 class RequestReader:
-    """Most requests come whole, and the parser's callbacks do only what those need.
+    """Reader of one connection, optimised for requests that arrive whole.
 
-    Target, fields and body go into lists as they come. What is unfinished when a piece has
-    been read is looked at then. The parser does not even see what looks like an earlier one.
+    Target, fields and body go into lists as they come; an unfinished request is only examined after
+    each read. A request that looks like an earlier one skips the parser.
     """
 
     __slots__ = (
@@ -61,31 +61,31 @@ class RequestReader:
     )
 
     def __init__(self, limits: HttpLimits, peer: str, patterns: HeadPatterns | None = None) -> None:
-        """`patterns`: those that the connections of a server share."""
+        """`patterns` are those shared by a server's connections."""
         self._limits = limits
         self._peer = peer
         self._patterns = patterns or HeadPatterns()
         self._seen: list[tuple[HeadPattern, Memo]] = []
-        """Of the last requests which came whole; the latest first."""
+        """Patterns of the last requests that arrived whole; the latest first."""
         self._lessons_left = LESSONS_MAX
         self._has_begun = False
-        """Whether the parser is in the middle of a request."""
+        """True while the parser is in the middle of a request."""
         self._parsed: list[Parsed] = []
         self._target: list[bytes] = []
-        """Not empty from the first bytes of a request to its end."""
+        """Pieces of the target; not empty from the first bytes of a request to its end."""
         self._fields: dict[bytes, bytes] = {}
-        """Headers so far or, after a body in chunks, trailers, which nobody looks at."""
+        """Headers so far or, after a chunked body, trailers, which are ignored."""
         self._repeats = 0
         self._headers = self._fields
         self._fresh_body: list[bytes] = []
         self._body = bytearray()
-        """What earlier pieces held. Not in a list, as a client could have it cut into crumbs."""
+        """Body from earlier reads. Not a list, as a client could send it in tiny pieces."""
         self._silent_bytes = 0
         """Bytes fed since a phase ended or a body grew: unfinished heads, trailers and the like."""
         self._last_target = (b"/", "/", "")
-        """With its path and query. Most clients have only one."""
+        """Last target with its path and query; most clients have only one."""
         self.continue_owed = False
-        """Whether the client waits for "100 Continue" before it sends its body."""
+        """True if the client waits for "100 Continue" before it sends its body."""
         self.phase: Phase = "idle"
         self.on_url = self._target.append
         self.on_body = self._fresh_body.append
@@ -93,11 +93,12 @@ class RequestReader:
 
     @property
     def body_bytes(self) -> int:
-        """How much has come of a body that is not complete."""
+        """Number of bytes received of a body that is not complete."""
         return len(self._body)
 
     def feed(self, data: bytes) -> list[Parsed]:
-        """Requests that these bytes complete; the last may be a refusal, and then is the end."""
+        """Requests that these bytes complete; the last may be a refusal, which ends the
+        connection."""
         phase = self.phase
         if phase == "deaf":
             return []
@@ -121,7 +122,7 @@ class RequestReader:
         return parsed
 
     def recognize(self, data: bytes) -> Known | None:
-        """A request that is all of the data and looks like an earlier one. It is not to be fed."""
+        """A request that is all of the data and looks like an earlier one; it must not be fed."""
         if self._has_begun or self.phase == "deaf":
             return None
         for pattern, memo in self._seen:
@@ -133,12 +134,12 @@ class RequestReader:
         return None
 
     def request_of(self, data: bytes, known: Known) -> Request:
-        """Of data that was recognized."""
+        """The request in data that was recognised."""
         body, pattern, memo = known
         return pattern.request(data, body, self._peer, memo)
 
     def _learn(self, data: bytes) -> None:
-        """From a request that came whole."""
+        """Learns the pattern of a request that arrived whole."""
         request, keep_alive = self._parsed[0]
         if keep_alive and isinstance(request, Request):
             self._lessons_left -= 1
@@ -147,17 +148,17 @@ class RequestReader:
                 self._note(pattern, Memo())
 
     def _note(self, pattern: HeadPattern, memo: Memo) -> None:
-        """What comes next probably looks like this one."""
+        """Moves a pattern to the front: the next request probably looks the same."""
         seen = [each for each in self._seen if each[0] is not pattern]
         self._seen = [(pattern, memo), *seen[: PATTERNS_TRIED_MAX - 1]]
 
     def close(self) -> None:
-        """Nothing is fed any more. Reader and parser refer to each other, and the garbage
-        collector would come late for what a busy door leaves behind."""
+        """Ends the parsing: reader and parser refer to each other, and the garbage collector would
+        free the leftovers of a busy door late."""
         del self._parser
 
     def refuse(self, status: int, reason: str) -> list[Parsed]:
-        """Take nothing more, and send this."""
+        """Stops reading, and returns the refusal to send."""
         self.phase = "deaf"
         self.continue_owed = False
         self._target.clear()
@@ -196,7 +197,7 @@ class RequestReader:
                 raise problem
             self._parsed += self.refuse(*problem.__context__.args)
         elif self.phase != "deaf":
-            # Bytes after a request that asked to close are nobody's, and so are their mistakes.
+            # Bytes after a request that asked to close are ignored, and so are their mistakes.
             self._parsed += self.refuse(400, f"The request is malformed: {problem}.")
 
     def _decline_upgrade(self) -> None:
@@ -278,7 +279,7 @@ class RequestReader:
         self.phase = "idle" if keep_alive else "deaf"
 
     def _check_head_bytes(self) -> None:
-        """Exactly, where what was fed leaves it open."""
+        """Checks the exact size of the head, when the bytes fed do not settle it."""
         size = sum(map(len, self._target))
         size += sum(len(name) + len(value) for name, value in self._headers.items())
         if size > self._limits.head_bytes_max:
@@ -292,7 +293,7 @@ class RequestReader:
 
 
 def _split_target(target: bytes) -> tuple[str, str]:
-    """Path and query of a request target, also of the absolute form that proxies are sent."""
+    """Path and query of a request target, also of the absolute form that proxies receive."""
     text = target.decode("latin-1")
     if text[0] != "/" and "://" in text:
         authority_and_path = text.split("://", 1)[1]

@@ -1,4 +1,4 @@
-"""An HTTP answer as bytes."""
+"""Encodes an HTTP answer."""
 
 from http import HTTPStatus
 
@@ -15,14 +15,14 @@ _TEXT = ((b"Content-Type", b"text/plain; charset=utf-8"),)
 
 
 def refusal(status: int, reason: str) -> Response:
-    """An answer by the server itself, about a request that no handler answered."""
+    """Answer by the server itself to a request that no handler answered."""
     return Response(status, _TEXT, f"{reason}\n".encode())
 
 
 def encode(
     response: Response, date_header: bytes, *, keep_alive: bool = True, is_head: bool = False
 ) -> bytes:
-    """`is_head`: the answer tells the length of the body and goes without it."""
+    """The answer as bytes; `is_head` announces the length of the body but omits it."""
     status, headers, body = response.status, response.headers, response.body
     lines: bytes = headers if isinstance(headers, bytes) else header_lines(headers)
     if not keep_alive:
@@ -30,5 +30,5 @@ def encode(
     if status in _BODILESS:
         return b"%b%b%b\r\n" % (_STATUS_LINES[status], date_header, lines)
     length = b"Content-Length: %d\r\n\r\n" % len(body)
-    # Joined, and not formatted: a body is copied once, whatever its size.
+    # Joined, not formatted: a body is copied once, whatever its size.
     return b"".join((_STATUS_LINES[status], date_header, lines, length, b"" if is_head else body))

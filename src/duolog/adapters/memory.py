@@ -1,14 +1,14 @@
-"""Where a process keeps its objects."""
+"""Memory of the process's objects."""
 
 
 def use_huge_pages() -> None:
-    """For what is made from now on, beyond the first megabytes, as far as the system has any.
+    """Puts later objects, beyond the first megabytes, on huge pages if the system has any.
 
-    The objects of ten thousand queues lie on more small pages than a processor remembers.
+    The objects of ten thousand queues span more small pages than the TLB has entries.
     """
     try:
         from duolog.adapters import _arenas
     except ImportError:
-        # There was no compiler where Duolog was installed.
+        # No compiler was present when Duolog was installed.
         return
     _arenas.use_huge_pages()

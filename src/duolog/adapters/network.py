@@ -13,7 +13,7 @@ from duolog.adapters.tls import TlsTransport
 from duolog.ports.network import NewSession
 
 CONNECTIONS_MAX = 1_024
-"""Connections that other nodes may have made here."""
+"""Limit of connections that other nodes have opened to this one."""
 
 _KEEPALIVE = {
     socket.TCP_KEEPIDLE: 5,
@@ -21,12 +21,12 @@ _KEEPALIVE = {
     socket.TCP_KEEPCNT: 3,
     socket.TCP_USER_TIMEOUT: 10_000,
 }
-"""A machine that was switched off says nothing; without these its connections would stay for a
-quarter of an hour."""
+"""Keepalive options: a machine that was switched off stays silent, and without these its
+connections would last for a quarter of an hour."""
 
 
 class TcpNetwork:
-    """Implements ports.Network without encryption. Refuses to leave the machine."""
+    """Implements ports.Network without encryption, on loopback only."""
 
     def __init__(self, *, connections_max: int = CONNECTIONS_MAX) -> None:
         self._connections_max = connections_max
@@ -46,7 +46,7 @@ class TcpNetwork:
 
 
 class TlsNetwork:
-    """Implements ports.Network with both sides showing a certificate (tls_contexts.py)."""
+    """Implements ports.Network with mutual TLS (tls_contexts.py)."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class TlsNetwork:
 async def _connect(
     host: str, port: int, *, on_loopback: bool
 ) -> tuple[socket.socket, tuple[str, int]]:
-    """A socket connected to the first address of the host that takes it. Raises OSError."""
+    """Connects to the first address of the host that accepts. Raises OSError."""
     loop = asyncio.get_running_loop()
     failure: OSError = OSError(errno.EADDRNOTAVAIL, f"{host} has no address")
     for family, kind, protocol, _, address in await loop.getaddrinfo(
@@ -122,8 +122,8 @@ async def _connect(
 
 
 def _watch_for_silence(connected: socket.socket) -> None:
-    """Small frames leave at once, and a dead machine is noticed."""
-    # A connection that is reset this early has no options to be set; reading tells.
+    """Sets options so that small frames leave at once, and a dead machine is noticed."""
+    # A connection that is reset this early refuses options; reading will fail.
     with contextlib.suppress(OSError):
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -146,4 +146,4 @@ def _plain_is_refused(host: str) -> OSError:
 
 
 def _ignore(_: TcpTransport) -> None:
-    """Whoever dialled holds the session; nothing else keeps account of the connection."""
+    """Does nothing: the dialler holds the session, and nothing else tracks the connection."""

@@ -1,9 +1,9 @@
-"""MetaStore on SQLite, for a node that stands alone.
+"""MetaStore on SQLite, for a standalone node.
 
-One worker thread owns the connection (adapters/sqlite_database.py), so that the event loop
-never waits for the disk and transactions are serial by construction. A watch holds no queue
-of changes: it re-reads the stored history when woken, so a slow watcher costs no memory and
-is told Compacted when it falls too far behind.
+One worker thread owns the connection (adapters/sqlite_database.py), so that the event loop never
+waits for the disk and transactions are serial by construction. A watch holds no queue of changes:
+it re-reads the stored history when woken, so a slow watcher costs no memory and gets Compacted when
+it falls too far behind.
 """
 
 import asyncio
@@ -28,16 +28,16 @@ from duolog.ports.metastore import (
 )
 
 HISTORY_REVISIONS_MAX = 10_000
-"""How many revisions a watch can look back."""
+"""Limit of revisions that a watch can look back."""
 
 _PENDING_CALLS_MAX = 256
-"""Calls waiting for the worker thread; further callers wait before they join them."""
+"""Limit of calls that wait for the worker thread; further callers wait before they join them."""
 
 _EXPIRY_RETRY_S = 1.0
-"""How long expiry waits after the store refused, for example on a full disk."""
+"""Pause of lease expiry after the store refused, for example because the disk is full."""
 
 _PASSING_ERRORS = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY)
-"""Refusals after which SQLite has rolled back and can be used again."""
+"""Errors after which SQLite has rolled back and can be used again."""
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -53,7 +53,7 @@ class SqliteStore:
         self._loop = asyncio.get_running_loop()
         self._pending = asyncio.Semaphore(_PENDING_CALLS_MAX)
         self.on_failure: Callable[[sqlite3.Error], None] = lambda error: None
-        """Called once, when the store can serve nothing more until it is opened again."""
+        """Called once, when the store cannot serve any more until it is opened again."""
         self._revision = 0
         self._changed = asyncio.Event()
         self._lease_granted = asyncio.Event()
@@ -63,7 +63,7 @@ class SqliteStore:
     async def open(
         cls, path: str, clock: Clock, *, history_revisions_max: int = HISTORY_REVISIONS_MAX
     ) -> "SqliteStore":
-        """Open the file, or make it. ":memory:" keeps everything in memory."""
+        """Opens or creates the file. ":memory:" keeps everything in memory."""
         worker = ThreadPoolExecutor(1, thread_name_prefix="metastore")
         try:
             database = await asyncio.get_running_loop().run_in_executor(
@@ -99,7 +99,7 @@ class SqliteStore:
     async def watch(self, prefix: str, from_revision: int) -> AsyncIterator[ChangeSet]:
         next_revision = from_revision
         while True:
-            # Taken before the read: whatever the read does not see will set this event.
+            # Taken before the read: a change that the read does not see will set this event.
             changed = self._changed
             sets, next_revision = await self._run(Database.history, prefix, next_revision)
             for change_set in sets:
@@ -119,14 +119,14 @@ class SqliteStore:
         self.on_failure(error)
 
     def _stop(self) -> None:
-        """Serve nothing more, and let waiting watches find that out."""
+        """Stops serving, and lets waiting watches notice it."""
         self._database = None
         self._wake_watches()
 
     async def _run(
         self, work: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Do the work on the worker thread, after ending the leases whose time is over."""
+        """Runs the work on the worker thread, after ending expired leases."""
 
         def call(database: Database) -> T:
             try:
@@ -134,12 +134,12 @@ class SqliteStore:
                 try:
                     return work(database, *args, **kwargs)
                 finally:
-                    # Told from here: the caller may be cancelled and never see the result.
+                    # Announced from here: the caller may be cancelled and never see the result.
                     self._loop.call_soon_threadsafe(self._advanced_to, database.revision())
             except sqlite3.Error as error:
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _PASSING_ERRORS:
-                    # After a failed sync nobody knows what is on disk. Closed here and now, so
-                    # that no call already waiting in line is answered from it.
+                    # After a failed sync nobody knows what is on disk. Closed here and now, so that
+                    # no call already waiting in line is answered from it.
                     database.close()
                     self._loop.call_soon_threadsafe(self._fail, error)
                 raise StoreUnavailable(str(error)) from error
@@ -159,7 +159,7 @@ class SqliteStore:
         changed.set()
 
     async def _expire_leases_when_due(self) -> None:
-        """Keep the promise of expiry while nobody calls; every call expires leases too."""
+        """Expires leases on time while nobody calls; every call expires them, too."""
         while self._database is not None:
             self._lease_granted.clear()
             try:

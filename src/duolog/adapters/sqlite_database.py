@@ -1,8 +1,7 @@
-"""The metadata store's tables: entries, their recent history, and leases.
+"""Tables of the metadata store: entries, their recent history, and leases.
 
-Blocking, and used by one thread only: adapters/sqlite.py owns that thread. The revision and
-the history live in the database alone, so a transaction that is rolled back leaves nothing
-behind in memory.
+Blocking, and used by one thread only: adapters/sqlite.py owns that thread. The revision and the
+history live in the database alone, so a transaction that is rolled back leaves nothing in memory.
 """
 
 import sqlite3
@@ -26,8 +25,8 @@ from duolog.ports.metastore import (
 
 _SCHEMA_VERSION = 1
 
-# Keys are stored as their UTF-8 bytes: no byte of UTF-8 is 0xff, so every prefix has an exact
-# upper bound, and bytes sort as the text does.
+# Keys are stored as their UTF-8 bytes: no byte of UTF-8 is 0xff, so every prefix has an exact upper
+# bound, and bytes sort as the text does.
 _SCHEMA = f"""
     BEGIN IMMEDIATE;
     CREATE TABLE entries (
@@ -45,7 +44,7 @@ _SCHEMA = f"""
 """
 
 _READ_REVISIONS_MAX = 1_000
-"""Most revisions that one read of the history returns, so that no reader holds it all."""
+"""Limit of revisions that one read of the history returns, so that no reader holds it all."""
 
 
 class Database:
@@ -62,8 +61,8 @@ class Database:
             self._connection.executescript(_SCHEMA)
         elif version != _SCHEMA_VERSION:
             raise sqlite3.DatabaseError(f"{path} has unknown schema version {version}")
-        # The clock of the previous process says nothing about now, so that every lease it left
-        # gets its whole time again: late expiry is safe, early expiry is not.
+        # The previous process's clock says nothing about now, so every lease it left gets its whole
+        # time again: late expiry is safe, early expiry is not.
         now_ms = clock.monotonic_ms()
         self._deadlines_ms: dict[int, int] = {
             lease: now_ms + ttl_ms
@@ -146,13 +145,13 @@ class Database:
         self._deadlines_ms.pop(lease, None)
 
     def expire_leases(self) -> None:
-        """End every lease whose time is over, each as a revision of its own."""
+        """Ends every expired lease, each as a revision of its own."""
         now_ms = self._clock.monotonic_ms()
         for lease in [lease for lease, at_ms in self._deadlines_ms.items() if at_ms <= now_ms]:
             self.revoke_lease(LeaseId(lease))
 
     def next_expiry_ms(self) -> int | None:
-        """When the next lease ends, on the monotonic clock."""
+        """Expiry of the next lease, on the monotonic clock; None without leases."""
         return min(self._deadlines_ms.values(), default=None)
 
     def _holds(self, compare: Compare) -> bool:
@@ -160,7 +159,7 @@ class Database:
         return (entry.mod_revision if entry else 0) == compare.mod_revision
 
     def _apply(self, operations: Sequence[Put | Delete]) -> int:
-        """Write the operations as the next revision; without an effect there is none."""
+        """Writes the operations as the next revision; without an effect there is none."""
         revision = self.revision() + 1
         changed = False
         for operation in operations:
@@ -207,7 +206,7 @@ class Database:
             yield
             self._connection.execute("COMMIT")
         finally:
-            # Still open means that something failed on the way: nothing of it may stay.
+            # A transaction still open means that something failed: nothing of it may stay.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 

@@ -1,7 +1,7 @@
-"""TCP sockets of our own behind the Transport port.
+"""Implementation of the Transport port on plain TCP sockets.
 
-Not the event loop's transports: those cannot sendfile, and a fetch that sends its bytes from
-the page cache costs half of one that reads them into Python first.
+Not the event loop's transports: those cannot sendfile, and a fetch that sends its bytes from the
+page cache costs half of one that reads them into Python first.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from duolog.ports.transport import Chunk, FileRange, Session
 
 ACCEPTS_PER_EVENT_MAX = 64
 ACCEPT_PAUSE_SECONDS = 1.0
-"""How long to wait when the process has no descriptor left for a new connection."""
+"""Pause of accepting when the process has no descriptor left for a new connection."""
 GATHER_BUFFERS_MAX = 512
-"""Buffers handed to one sendmsg; the kernel takes at most 1,024."""
+"""Limit of buffers in one sendmsg; the kernel takes at most 1,024."""
 SENDFILE_BYTES_MAX = 1 << 30
 LISTEN_BACKLOG = 1024
 
@@ -34,13 +34,13 @@ NewTransport = Callable[
     ],
     "TcpTransport",
 ]
-"""TcpTransport itself, or what encrypts on top of it (tls.py)."""
+"""Makes a TcpTransport, or one that adds encryption (tls.py)."""
 
 log = get_logger("tcp")
 
 
 class TcpTransport:
-    """One connection: drives its session's receiving, and sends bytes and file ranges."""
+    """One connection: feeds received bytes to its session, and sends bytes and file ranges."""
 
     __slots__ = (
         "_backlog",
@@ -76,7 +76,7 @@ class TcpTransport:
         self._closing = False
 
     def begin(self, new_session: NewSession) -> None:
-        """The connection can be used: give it a session and start to read."""
+        """Makes the session and starts reading, now that the connection can be used."""
         self._session = new_session(self)
         self.resume_reading()
 
@@ -153,7 +153,7 @@ class TcpTransport:
             self.backlog_bytes += size
 
     def _send(self) -> bool:
-        """Send from the backlog until it is empty or the socket is full; False if it broke."""
+        """Sends from the backlog until it is empty or the socket is full; False if it broke."""
         backlog = self._backlog
         try:
             while backlog:
@@ -184,7 +184,7 @@ class TcpTransport:
         return True
 
     def _send_bytes(self) -> None:
-        """One sendmsg of the byte buffers at the head of the backlog."""
+        """Sends the byte buffers at the head of the backlog with one sendmsg."""
         backlog = self._backlog
         buffers: list[memoryview] = []
         more = False
@@ -272,7 +272,7 @@ class TcpListener:
             except OSError as error:
                 if error.errno not in _OUT_OF_DESCRIPTORS:
                     raise
-                log.error("cannot accept connections for a moment", error=str(error))
+                log.error("accepting paused: out of descriptors or memory", error=str(error))
                 self._loop.remove_reader(self._socket.fileno())
                 self._resume = self._loop.call_later(ACCEPT_PAUSE_SECONDS, self._accept_again)
                 return
@@ -317,7 +317,7 @@ def listen_tcp(
     connections_max: int,
     new_transport: NewTransport = TcpTransport,
 ) -> TcpListener:
-    """Bind and start accepting on the running loop. OSError when the address is taken."""
+    """Binds and starts accepting on the running loop. Raises OSError if the address is taken."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]

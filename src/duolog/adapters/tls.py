@@ -1,7 +1,7 @@
-"""Encrypted connections, on the same sockets of our own as plain ones.
+"""Encrypted connections, on the same plain sockets as unencrypted ones.
 
-Backlog, pausing and closing are TcpTransport's; only how bytes enter and leave the socket
-differs. What is sent from files is read into memory: it has to be encrypted there.
+Backlog, pausing and closing are TcpTransport's; only the way of bytes into and out of the socket
+differs. File ranges are read into memory, where they have to be encrypted.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from duolog.ports.transport import FileRange
 
 HANDSHAKE_SECONDS_MAX = 5.0
 PIECE_BYTES = 64 * 1024
-"""What is encrypted with one call: four of TLS's records."""
+"""Bytes encrypted with one call: four TLS records."""
 READS_PER_EVENT_MAX = 16
-"""Each brings one record of at most 16 KB."""
+"""Limit of reads per event; each returns one record of at most 16 KB."""
 IDENTITY_SCHEME = "duolog://"
 
 _WOULD_BLOCK = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -49,7 +49,7 @@ class TlsTransport(TcpTransport):
         *,
         handshaken: asyncio.Future[str | None] | None = None,
     ) -> None:
-        """Who dials gives `handshaken`, and learns with it how the handshake failed, or None."""
+        """A dialler passes `handshaken`, which receives the handshake's failure, or None."""
         tls = context.wrap_socket(
             connected, server_side=handshaken is None, do_handshake_on_connect=False
         )
@@ -61,14 +61,14 @@ class TlsTransport(TcpTransport):
         self._new_session: NewSession | None = None
         self._identity: str | None = None
         self._is_stuck = False
-        """Whether the head of the backlog was begun to be sent, and must stay as it is."""
+        """True while the head of the backlog is partly sent and must stay as it is."""
 
     @property
     def identity(self) -> str | None:
         return self._identity
 
     def begin(self, new_session: NewSession) -> None:
-        """The session is made when the handshake is done."""
+        """Begins the handshake; the session is made once it is done."""
         self._new_session = new_session
         self._is_shaking_hands = True
         self._handshake_timer = self._loop.call_later(
@@ -123,7 +123,7 @@ class TlsTransport(TcpTransport):
 
     @property
     def _has_pending(self) -> bool:
-        """Whether there is more that is decrypted already: it makes no socket readable."""
+        """True if decrypted bytes are waiting, for which the socket does not become readable."""
         return self._session is not None and self._tls.pending() > 0
 
     def _read_pending(self) -> None:
@@ -193,7 +193,7 @@ class TlsTransport(TcpTransport):
         return piece
 
     def _take(self, bytes_max: int) -> memoryview:
-        """Up to so many bytes from the head of the backlog."""
+        """Takes up to `bytes_max` bytes from the head of the backlog."""
         backlog = self._backlog
         head = backlog[0]
         if not isinstance(head, FileRange):
@@ -212,7 +212,7 @@ class TlsTransport(TcpTransport):
 
 
 def _identity_in(certificate: Mapping[str, Any]) -> str | None:
-    """The one name of ours in it; a certificate with several is nobody's."""
+    """The only Duolog URI in the certificate; None if there are several, or none."""
     names = [
         name
         for kind, name in certificate.get("subjectAltName", ())

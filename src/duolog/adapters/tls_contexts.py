@@ -1,7 +1,7 @@
-"""Whom the nodes of a cluster trust: only who has a certificate of the cluster's own CA.
+"""TLS contexts of the nodes: only certificates of the cluster's own CA are trusted.
 
-Names of hosts are not compared. A certificate says which node of which cluster it is for, and
-the handshake above TLS compares that (wire/peer/hello.py).
+Host names are not compared. A certificate names its node and cluster, which the handshake above TLS
+compares (wire/peer/hello.py).
 """
 
 import ssl
@@ -9,15 +9,16 @@ from pathlib import Path
 
 
 class UnusableCertificate(Exception):
-    """A file cannot be read, is no PEM, or does not fit the others. The text tells which."""
+    """A file cannot be read, is not PEM, or does not fit the others. The text tells which."""
 
 
 def peer_tls_contexts(
     ca: Path, certificate: Path, key: Path
 ) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """For accepting and for dialling. Blocking: reads the files. Raises UnusableCertificate."""
+    """Contexts for accepting and for dialling. Blocking: reads the files. Raises
+    UnusableCertificate."""
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # Nodes keep their connections for days; tickets to resume sessions are of no use.
+    # Nodes keep their connections for days: session tickets are of no use.
     server.num_tickets = 0
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False

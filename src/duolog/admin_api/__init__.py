@@ -1,2 +1,1 @@
-"""What operators ask over HTTP: is the node alive, is it ready, what does it measure,
-and what is in its queues."""
+"""The operators' HTTP API: health, metrics, usage, the node's queues and its cluster."""

@@ -1,4 +1,4 @@
-"""The shapes of the admin API's answers."""
+"""Responses of the admin API: JSON content, JSON errors."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import msgspec
 from duolog.ports.http import Response
 
 READING = "GET, HEAD"
-"""The methods of a page that can only be read."""
+"""Methods allowed on a read-only page."""
 
 _JSON = ((b"Content-Type", b"application/json"), (b"Cache-Control", b"no-store"))
 
@@ -21,11 +21,11 @@ def json_answer(
 def error_answer(
     status: int, what: str, *more_headers: tuple[bytes, bytes], code: str = ""
 ) -> Response:
-    """`code` tells programs what the status alone does not."""
+    """`code` is for programs, where the status alone is ambiguous."""
     content = {"error": what, "code": code} if code else {"error": what}
     return json_answer(status, content, *more_headers)
 
 
 def wrong_method(allowed: str) -> Response:
-    """`allowed`: the methods that there are, as the header lists them."""
-    return error_answer(405, f"this answers to {allowed} only", (b"Allow", allowed.encode()))
+    """`allowed`: the allowed methods, as the Allow header lists them."""
+    return error_answer(405, f"this path allows {allowed} only", (b"Allow", allowed.encode()))

@@ -52,7 +52,7 @@ class ClusterPages:
         self._is_in_touch = is_in_touch
 
     def answer(self, request: Request) -> Answer:
-        """For a path that begins with /cluster."""
+        """Serve a request whose path begins with /cluster."""
         match request.method, request.path.split("/")[2:]:
             case (("GET" | "HEAD"), []):
                 return json_answer(200, self._described())
@@ -64,7 +64,7 @@ class ClusterPages:
                 return wrong_method(READING)
             case _, ["nodes", _, "drain"]:
                 return wrong_method("POST")
-        return error_answer(404, "there is nothing here")
+        return error_answer(404, "there is no such page")
 
     def _described(self) -> dict[str, Any]:
         leads: Counter[int] = Counter()
@@ -112,7 +112,7 @@ class ClusterPages:
     async def _events(self, query: str) -> Response:
         asked = parse_qs(query).get("limit", [str(EVENTS_DEFAULT)])[-1]
         if not asked.isdecimal() or not 0 < int(asked) <= EVENTS_MAX:
-            return error_answer(400, f"limit is a number from 1 to {EVENTS_MAX}")
+            return error_answer(400, f"limit must be a number from 1 to {EVENTS_MAX}")
         try:
             events = await read_events(self._store)
         except StoreUnavailable as error:
@@ -124,13 +124,13 @@ class ClusterPages:
         try:
             wanted = msgspec.json.decode(body, type=_Drain)
         except msgspec.MsgspecError as error:
-            return error_answer(400, f"the body is not as it should be: {error}")
+            return error_answer(400, f"the body is invalid: {error}")
         if node not in self._view.live and node not in self._view.records:
             return error_answer(404, f"there is no node {node}", code="NodeDoesNotExist")
         try:
             await self._requests.set_draining(node, wanted.draining)
         except RequestTimedOut as error:
-            return error_answer(503, f"whether it was done is not known: {error}")
+            return error_answer(503, f"the outcome is not known: {error}")
         except Refusal as refusal:
             return error_answer(400, str(refusal))
         return json_answer(200, {"node": node, "draining": wanted.draining})

@@ -1,4 +1,4 @@
-"""Which path of the admin API is answered by which page."""
+"""Table from paths of the admin API to their pages."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -20,7 +20,7 @@ from duolog.wire.local_requests import why_not_local
 
 
 class AdminApi:
-    """The handler to give to an HTTP server. Answers about health before there is a broker."""
+    """The handler for the admin HTTP server. Serves health pages before the broker has started."""
 
     def __init__(self, health: Health, metrics: Metrics) -> None:
         health_pages = HealthPages(health)
@@ -35,15 +35,15 @@ class AdminApi:
         self._cluster: ClusterPages | None = None
 
     def attach(self, queues: Queues) -> None:
-        """The queues are open."""
+        """Serve the pages of queues from now on: the queues are open."""
         self._queues = QueuePages(queues)
 
     def attach_usage(self, pages: UsagePages) -> None:
-        """The node meters what it serves."""
+        """Serve the usage page from now on: the node meters its usage."""
         self._pages[USAGE] = pages.totals
 
     def attach_cluster(self, pages: ClusterPages) -> None:
-        """The node has joined a cluster."""
+        """Serve the pages of the cluster from now on: the node has joined it."""
         self._cluster = pages
 
     def __call__(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
@@ -53,7 +53,8 @@ class AdminApi:
                 return wrong_method(READING)
             return page(request)
         if _is_below(request.path, QUEUES) or _is_below(request.path, CLUSTER):
-            # Nothing here is signed, and what is asked for may be the messages themselves.
+            # These pages need no credentials and may show messages, so they are for this machine
+            # only.
             served = why_not_local(request.peer, request.headers)
             if served is not None:
                 return error_answer(403, f"beside health and metrics, this node serves {served}")
@@ -66,7 +67,7 @@ class AdminApi:
                 return error_answer(404, what, code="NodeAlone")
             return self._cluster.answer(request)
         known = ", ".join([*self._pages, QUEUES, CLUSTER])
-        return error_answer(404, f"there is nothing here; try one of {known}")
+        return error_answer(404, f"there is no such page; try one of {known}")
 
 
 def _is_below(path: str, prefix: str) -> bool:

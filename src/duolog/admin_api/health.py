@@ -10,7 +10,7 @@ class HealthPages:
         self._health = health
 
     def alive(self, request: Request) -> Response:
-        """Says only that the process answers: a node that waits must not be restarted for it."""
+        """Always 200: only a dead process needs a restart, a node that waits does not."""
         return json_answer(200, {"status": "alive"})
 
     def ready(self, request: Request) -> Response:

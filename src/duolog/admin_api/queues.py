@@ -49,7 +49,7 @@ class QueuePages:
         self._queues = queues
 
     def answer(self, request: Request) -> Answer:
-        """For a path that begins with /queues."""
+        """Serve a request whose path begins with /queues."""
         parts = [unquote(part) for part in request.path.split("/")[2:]]
         try:
             match request.method, parts:
@@ -69,7 +69,7 @@ class QueuePages:
                     return wrong_method("POST")
         except Refusal as refusal:
             return _refused(refusal)
-        return error_answer(404, "there is nothing here")
+        return error_answer(404, "there is no such page")
 
     async def _all(self) -> Response:
         entries = sorted((queue.entry for queue in self._queues.all()), key=lambda each: each.name)
@@ -108,12 +108,12 @@ class QueuePages:
         asked = dict(parse_qsl(query, keep_blank_values=True))
         unknown = asked.keys() - {"state", "partition", "from", "limit", "id"}
         if unknown:
-            raise InvalidParameterValue(f"'{min(unknown)}' is not known here")
+            raise InvalidParameterValue(f"'{min(unknown)}' is not a parameter of this page")
         if "id" in asked:
             return await self._message_by_id(name, asked["id"])
         limit = _number(asked, "limit", LIMIT_DEFAULT)
         if not 1 <= limit <= LIMIT_MAX:
-            raise InvalidParameterValue(f"'limit' is from 1 to {LIMIT_MAX}, not {limit}")
+            raise InvalidParameterValue(f"'limit' must be from 1 to {LIMIT_MAX}, not {limit}")
         page = await self._queues.look(
             name,
             partition=_number(asked, "partition", 0),
@@ -138,7 +138,7 @@ class QueuePages:
         try:
             wanted = msgspec.json.decode(body, type=_Replay)
         except msgspec.MsgspecError as error:
-            return error_answer(400, f"this needs from_ms and to_ms: {error}")
+            return error_answer(400, f"the body must give from_ms and to_ms: {error}")
         replayed = await self._queues.replay(name, wanted.from_ms, wanted.to_ms)
         return json_answer(200, {"messages": replayed})
 
@@ -184,7 +184,7 @@ def _number(asked: dict[str, str], name: str, default: int) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdecimal()) or len(text) > 18:
-        raise InvalidParameterValue(f"'{name}' is a number, not '{text}'")
+        raise InvalidParameterValue(f"'{name}' must be a number, not '{text}'")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""`/usage`: the sums of all usage lines that this node has written, to compare bills with."""
+"""`/usage`: totals of all usage lines that this node has written, to compare bills with."""
 
 from collections.abc import Callable
 

@@ -1,1 +1,1 @@
-"""The composition root: the one place that knows every concrete class."""
+"""The composition root: the only place that knows every concrete class."""

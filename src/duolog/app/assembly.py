@@ -1,7 +1,7 @@
-"""A node, put together from its parts: the one place that knows which part needs which.
+"""Assembly of a node from its parts: the only place that knows which part needs which.
 
-It is opened, joins its cluster once its doors have addresses, and is closed. Whoever opens the
-doors to clients is app/node.py, or the simulator.
+A node is opened, joins its cluster once its doors have addresses, and is closed. The doors
+themselves are opened by app/node.py, or by the simulator.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ DRAIN_SECONDS_MAX = 5.0
 
 
 class Node:
-    """Made by `open_node`."""
+    """All parts of an open node, as `open_node` connects them."""
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class Node:
         self.broker = broker
         self.queues = queues
         self.cluster = cluster
-        """None for a node alone."""
+        """None for a lone node."""
         self.metering = metering
-        """None where nothing is metered."""
+        """None where usage is not metered."""
         self.kafka_door = KafkaDoor(broker, metrics, world.new_session_id)
         self.housekeeping = Housekeeping(broker)
         self.housekeeping.thinning = queues.thinnable
@@ -72,7 +72,7 @@ class Node:
         )
 
     def followers(self) -> list[asyncio.Task[None]]:
-        """Tasks that only end by being cancelled; with any of them, the node must end."""
+        """Background tasks that end only by being cancelled; if one fails, the node must end."""
         queues = self.queues
         tasks = [
             self.broker.catalog.follower.task,
@@ -95,7 +95,7 @@ async def open_node(
     partitions_max: int,
     cleanup: AsyncExitStack,
 ) -> Node:
-    """Opens everything that is stored. In a cluster it leads nothing before it has joined."""
+    """Open everything that is stored. In a cluster the node leads nothing before it has joined."""
     node_id = settings.integer("node.id")
     view = ClusterView(world.store)
     cluster: Clustered | None = None
@@ -162,13 +162,16 @@ async def open_node(
         cleanup.push_async_callback(cluster.leave)
     if metering is not None:
         topic = usage_topic(broker, None if cluster is None else cluster.peers)
-        metering.start(topic, lambda name: queues.find(name) is not None, is_alone=cluster is None)
+        metering.start(
+            topic, lambda name: queues.find(name) is not None, is_only_node=cluster is None
+        )
         cleanup.push_async_callback(metering.stop)
     return node
 
 
 def _open_metering(broker: Broker, world: World, settings: Settings) -> Metering | None:
-    """Before the partitions are, so that each is counted from its first request on."""
+    """Metering, if enabled. Opened before the partitions, so that each is counted from its first
+    request on."""
     interval_ms = settings.integer("usage.interval.seconds") * 1000
     if world.counters is None or not interval_ms:
         return None

@@ -17,7 +17,7 @@ from duolog.wire.peer.hello import Identity
 
 CA_DAYS = 3_650
 CLOCK_SKEW = timedelta(hours=1)
-"""How far behind another machine's clock may be without refusing a new certificate."""
+"""Tolerated lag of another machine's clock: certificates are valid from this long ago."""
 
 
 class Signed(NamedTuple):
@@ -32,11 +32,11 @@ class Signed(NamedTuple):
 
 
 class UnusableAuthority(Exception):
-    """What should be a CA with its key is none."""
+    """The given certificate and key cannot serve as a CA."""
 
 
 class Authority:
-    """A CA that can sign."""
+    """A certificate authority with its key, which can sign certificates."""
 
     def __init__(self, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
         self._certificate = certificate
@@ -53,16 +53,16 @@ class Authority:
 
     @classmethod
     def load(cls, signed: Signed) -> "Authority":
-        """Raises UnusableAuthority."""
+        """Load an authority from PEM. Raises UnusableAuthority."""
         try:
             certificate = x509.load_pem_x509_certificate(signed.certificate)
             key = serialization.load_pem_private_key(signed.key, password=None)
         except (ValueError, TypeError) as error:
             raise UnusableAuthority(f"it cannot be read: {error}") from None
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise UnusableAuthority("its key is of another kind than this command makes")
+            raise UnusableAuthority("its key is not an elliptic-curve key, the only kind supported")
         if certificate.public_key() != key.public_key():
-            raise UnusableAuthority("the certificate has another key")
+            raise UnusableAuthority("the certificate does not belong to the key")
         return cls(certificate, key)
 
     @property
@@ -79,10 +79,11 @@ class Authority:
         return _signed(self._certificate, self._key)
 
     def sign(self, node: int, hosts: Sequence[str], *, now: datetime, days: int) -> Signed:
-        """For a node that is reached by these names and addresses; ends with the CA itself."""
+        """A certificate for a node reached by these names and addresses; it expires with the CA at
+        the latest."""
         key = ec.generate_private_key(ec.SECP256R1())
-        # Without a CommonName: etcd takes one in a client's certificate for a user's name, and
-        # its gateway refuses it.
+        # Without a CommonName: etcd takes one in a client certificate for a user name, and its
+        # gateway then refuses the client.
         name = _name((NameOID.ORGANIZATION_NAME, self.cluster))
         issuer = self._certificate.subject
         left = max((self.expires - now).days, 0)

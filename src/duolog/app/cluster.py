@@ -1,4 +1,4 @@
-"""What makes a node one of several: its membership, its links to the others, its copies."""
+"""The clustered part of a node: its membership, its links to other nodes, its replication."""
 
 import asyncio
 from collections.abc import Callable
@@ -51,9 +51,9 @@ class Clustered:
         self._taken_in: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stopped_cleanly = False
         self.membership: Membership | None = None
-        """Once the doors have addresses to register."""
+        """None until the doors have addresses to register."""
         self.controller: Controller | None = None
-        """Where the node may decide for all."""
+        """None unless the node has the controller role."""
         self.reporter: LoadReporter | None = None
         name = settings.text("cluster.name") if settings.text("peer.tls.cert") else None
         self._departures = Departures(world.store, view)
@@ -72,7 +72,8 @@ class Clustered:
         self._duties: list[asyncio.Task[Any]] = []
 
     def attach(self, broker: Broker, queues: Queues, metrics: Metrics) -> None:
-        """Before they start, so that nothing is led that others may lead."""
+        """Connect the broker and the queues, before they start: suspended, so that nothing is led
+        before the node has joined."""
         self._broker = broker
         self._measure = LoadGauge(broker, metrics).read
         broker.roles.await_registration()
@@ -85,14 +86,15 @@ class Clustered:
         self._spread(queues.catalog.follower, PeerKind.CATCH_UP_QUEUES)
 
     def _spread(self, follower: StoreFollower[Any], kind: PeerKind) -> None:
-        """What is done here is waited for at the other nodes, and the other way round."""
+        """Make catalog changes wait for the other nodes to see them, and let these wait for this
+        node."""
         self._handlers[kind] = CatchUpHandler(follower)
         follower.elsewhere = Everywhere(self.peers, self.view, self._node_id, kind).until
 
     async def join(self, registration: Registration, stopped: asyncio.Future[int]) -> None:
-        """Be alive for the others, from now on. Raises NodeIdTaken.
+        """Register this node as alive. Raises NodeIdTaken.
 
-        It takes as long as the store is out of reach, or until the node is told to stop.
+        Waits as long as the store is out of reach, or until the node is told to stop.
         """
         self._prepare(registration)
         joining = asyncio.create_task(self._join())
@@ -143,8 +145,11 @@ class Clustered:
         self.reporter.start()
 
     async def until_taken_in(self, stopped: asyncio.Future[int]) -> None:
-        """Until the controller knows of this registration, so that partitions which are placed
-        here stay in sync. A cluster that has no controller is not waited for long."""
+        """Wait until the controller knows this registration, so that replicas placed here stay in
+        sync.
+
+        The wait is short, as the cluster may have no controller now.
+        """
         self._look_whether_taken_in()
         await asyncio.wait(
             (self._taken_in, stopped),
@@ -154,13 +159,16 @@ class Clustered:
 
     @property
     def may_forget_last_stop(self) -> bool:
-        """Whether the end of this run may take the place of the last one's: that was in order,
-        or the controller has drawn its conclusions from it."""
+        """True if a clean stop of this run may be recorded.
+
+        That needs a clean stop of the last run, or a controller that has already seen the unclean
+        one.
+        """
         return self._stopped_cleanly or self._taken_in.done()
 
     def is_in_touch(self) -> bool:
-        """With the metadata store: what is known of the cluster is up to date, and this node
-        counts as alive."""
+        """True while the lease is held: the view of the cluster is current, and this node counts as
+        alive."""
         return self.membership is not None and self.membership.is_serving
 
     @property
@@ -176,7 +184,7 @@ class Clustered:
         return tasks
 
     async def leave(self) -> None:
-        """Give up what is led, and let the others go on without this node."""
+        """Give up leadership and deregister, so that the others go on without this node."""
         if self.reporter is not None:
             await self.reporter.stop()
         if self.controller is not None:
@@ -216,7 +224,7 @@ class Clustered:
     def _look_whether_taken_in(self) -> None:
         record = self.view.records.get(self._node_id)
         epoch = 0 if self.membership is None else self.membership.epoch
-        # The two come by different watches, in any order.
+        # The view of live nodes and the record arrive by different watches, in any order.
         is_seen = self._node_id in self.view.live
         is_taken_in = is_seen and record is not None and epoch and record.epoch == epoch
         if is_taken_in and not self._taken_in.done():

@@ -1,4 +1,4 @@
-"""Who may use a data directory: one process at a time, and the node that it belongs to."""
+"""Ownership of a data directory: by one process at a time, and by one node for good."""
 
 import fcntl
 import os
@@ -14,14 +14,14 @@ CLEAN_STOP_NAME = "stopped-cleanly"
 
 
 class StartRefused(Exception):
-    """The node must not start. The text says why, and what to do."""
+    """The node must not start. The text gives the reason and the remedy."""
 
 
 class Identity(msgspec.Struct, frozen=True):
     cluster_id: str
     node_id: int
     directory: str
-    """Its own: another directory, and one that was emptied, has another."""
+    """Id of the directory itself; a replaced or emptied directory gets a new one."""
 
 
 class DataDirectory:
@@ -57,8 +57,11 @@ class DataDirectory:
     def claim(
         self, cluster_id: str, node_id: int, *, holds_topics: bool, new_id: Callable[[], uuid.UUID]
     ) -> Identity:
-        """Mark an empty directory as this node's; refuse one that is another's, or that lost
-        its mark while the metadata remember it."""
+        """Mark an empty directory as this node's.
+
+        Refuses a directory of another node, and one that lost its mark although the metadata
+        remember it.
+        """
         file = self.path / IDENTITY_NAME
         try:
             found = msgspec.json.decode(file.read_bytes(), type=Identity)
@@ -84,7 +87,8 @@ class DataDirectory:
         return found
 
     def take_clean_stop(self) -> bool:
-        """Whether the last run ended with everything on disk; from now on, none has."""
+        """True if the last run stopped cleanly; the mark is removed, so that a crash of this run
+        shows."""
         file = self.path / CLEAN_STOP_NAME
         if not file.exists():
             return False

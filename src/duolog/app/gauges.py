@@ -1,4 +1,4 @@
-"""The numbers that are read from the broker's state when somebody asks for metrics."""
+"""Metrics read from the broker's state at the moment they are asked for."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def register_gauges(
     )
     metrics.gauge(
         "duolog_quarantined_batches",
-        "Damaged batches that are set aside.",
+        "Damaged batches in quarantine.",
         lambda: housekeeping.quarantined,
     )
     metrics.gauge(
@@ -54,7 +54,7 @@ def _partition_samples(broker: Broker, name: str, index: int) -> Iterator[Sample
     for series, doc, value, counter in (
         ("start_offset", "First offset.", partition.log.start_offset, False),
         ("end_offset", "Next offset to be written.", partition.log.end_offset, False),
-        ("high_watermark", "Readers see offsets below it.", partition.high_watermark, False),
+        ("high_watermark", "End of the committed records.", partition.high_watermark, False),
         ("size_bytes", "Bytes on disk.", partition.log.size_bytes, False),
         ("bytes_in_total", "Bytes produced since the start.", partition.bytes_in, True),
         ("bytes_out_total", "Bytes fetched since the start.", partition.bytes_out, True),
@@ -69,7 +69,7 @@ def _group_samples(broker: Broker, name: str) -> Iterator[Sample] | None:
     return (
         Sample(
             "duolog_consumer_group_lag",
-            "Records that the group has not committed yet.",
+            "Records from the group's committed offset up to the high watermark.",
             {"group": name, "topic": at.topic, "partition": str(at.partition)},
             max(0, partition.high_watermark - committed.offset),
         )

@@ -1,4 +1,4 @@
-"""What this node has done, and how late it is: for the controller to balance by."""
+"""Load of this node, by which the controller balances: traffic, and lag of the event loop."""
 
 from duolog.broker.broker import Broker
 from duolog.core.membership.load_meter import PartitionTotals, Totals
@@ -32,7 +32,7 @@ class LoadGauge:
         )
 
     def _loop_lag_ms(self) -> float:
-        """Since it was last read: the bound below which nearly all of it was."""
+        """99th percentile of the event loop's lag since the last call, as a histogram bound."""
         lag = self._metrics.loop_lag
         before, self._lag_counts = self._lag_counts, list(lag.counts)
         since = [now - then for now, then in zip(self._lag_counts, before, strict=True)]

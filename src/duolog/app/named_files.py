@@ -1,7 +1,7 @@
-"""Files that settings name, looked at before anything is made of them.
+"""Early checks of files that settings name, for errors that name the file.
 
-TLS libraries do not tell which of several files they could not read, and a reader who is told
-only that certificates cannot be used makes new ones, which does not help.
+TLS libraries do not tell which of several files they could not read, and a reader told only that
+certificates cannot be used makes new ones, which does not help.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from duolog.config.unreadable import unreadable
 
 
 def check_readable(settings: Settings, *names: str) -> None:
-    """Of these settings, those that name a file. Raises StartRefused."""
+    """Check the files that these settings name, if any. Raises StartRefused."""
     for name in names:
         file = settings.text(name)
         if not file:

@@ -68,10 +68,10 @@ __all__ = ["StartRefused", "run"]
 SESSION_ID_MAX = 0x7FFF_FFFF
 
 PARTITIONS_SHARE = 0.75
-"""Of the descriptors. A partition needs one while it is used, and none while it is not."""
+"""Share of the file descriptors that bounds the partition count; an idle partition needs none."""
 
 GC_THRESHOLDS = (100_000, 50, 100)
-"""The hot path makes no cycles, so the collector has little to find and should seldom look."""
+"""High, because the hot path makes no cycles and the collector would find little."""
 
 log = get_logger("node")
 
@@ -79,7 +79,7 @@ OnReady = Callable[[dict[str, str]], None]
 
 
 def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
-    """Serve until SIGTERM or SIGINT; the process's exit code. Raises StartRefused."""
+    """Serve until SIGTERM or SIGINT; returns the process's exit code. Raises StartRefused."""
     with ready_file(ready_path) as announce:
         configure_logs(settings.get("log.level"), settings.get("log.format"))
         _log_start()
@@ -149,7 +149,7 @@ async def _serve(settings: Settings, directory: DataDirectory, on_ready: OnReady
         health.set("start", False, "the node is stopping")
         log.info("stopping")
         tell_systemd(STOPPING)
-    # The disk may have failed while everything was made durable.
+    # The disk may have failed during the final fsyncs.
     if node.broker.has_failed:
         return 1
     if code == 0 and (cluster is None or cluster.may_forget_last_stop):
@@ -165,7 +165,7 @@ async def _open(
     stopped: asyncio.Future[int],
     cleanup: AsyncExitStack,
 ) -> tuple[Node, Identity]:
-    """Everything that is stored."""
+    """Open everything that is stored: the metadata store, the log, the queues."""
 
     def storage_failed(error: Exception) -> None:
         health.set("storage", False, f"the disk failed: {error}")
@@ -181,8 +181,8 @@ async def _open(
         store = await open_store(settings, directory, clock, storage_failed)
         cleanup.push_async_callback(store.close)
         cluster_id = await establish_cluster_id(store, uuid.uuid4)
-        is_alone = not settings.text("cluster.name")
-        holds_topics = is_alone and bool((await store.range(TOPICS_PREFIX)).entries)
+        is_only_node = not settings.text("cluster.name")
+        holds_topics = is_only_node and bool((await store.range(TOPICS_PREFIX)).entries)
         identity = directory.claim(
             cluster_id, settings.integer("node.id"), holds_topics=holds_topics, new_id=uuid.uuid4
         )
@@ -217,10 +217,10 @@ async def _open(
 
 
 async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -> dict[str, str]:
-    """Where clients, and other nodes, can come in.
+    """Open the doors for clients and other nodes; returns their addresses.
 
-    The other nodes are let in first and so turned away last: what clients wait for at the end,
-    and what was used, is only committed once the others have copied it.
+    The peer door opens first and so closes last: pending acknowledgements and final usage lines are
+    committed only once the other nodes have replicated them.
     """
     addresses: dict[str, str] = {}
     if node.cluster is not None:
@@ -280,7 +280,7 @@ def _registration(
 async def _join(
     cluster: Clustered, registration: Registration, stopped: asyncio.Future[int]
 ) -> Membership:
-    """Until the others know of this node, or it is told to stop."""
+    """Join the cluster; returns once the controller knows this node, or it is told to stop."""
     try:
         await cluster.join(registration, stopped)
     except NodeIdTaken as error:
@@ -335,7 +335,7 @@ async def _serve_http(name: str, settings: Settings, handler: Handler) -> HttpSe
 
 
 def _http_limits(settings: Settings) -> HttpLimits:
-    """What is set for connections holds at every door."""
+    """The limits of HTTP doors, from the same settings as the Kafka door's."""
     request_seconds = settings.integer("frame.receive.ms.max") / 1000
     return HttpLimits(
         connections_max=_connections_max(settings),
@@ -347,12 +347,13 @@ def _http_limits(settings: Settings) -> HttpLimits:
 
 
 def _connections_max(settings: Settings) -> int:
-    """Of one door. Segments need descriptors too."""
+    """Limit of connections for one door: as set, but at most half of the descriptors, as segments
+    need some, too."""
     return min(settings.integer("connections.max"), _descriptors() // 2)
 
 
 def _advertised(settings: Settings, door: str, port: int) -> tuple[str, int]:
-    """Where others are told to connect: as configured, else where the node listens."""
+    """Address told to clients and nodes: the configured one, else the listening one."""
     advertised = settings.address(f"{door}.advertised")
     if advertised is None:
         listening = settings.address(f"{door}.listen")
@@ -362,7 +363,7 @@ def _advertised(settings: Settings, door: str, port: int) -> tuple[str, int]:
 
 
 def _allow_many_files() -> None:
-    """A node needs a descriptor per connection and per segment that is read."""
+    """Raise the descriptor limit: a node needs one per connection and per segment read."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -387,8 +388,8 @@ def _stop_on_signals(stopped: asyncio.Future[int]) -> None:
 
 
 def _stop_on_failure(stopped: asyncio.Future[int], task: asyncio.Task[None]) -> None:
-    """These tasks only end by being cancelled; anything else must not go unnoticed."""
+    """Stop the node if a background task fails; these end only by being cancelled."""
     if not task.cancelled() and task.exception() is not None:
-        log.critical("the node cannot go on", exc_info=task.exception())
+        log.critical("a background task failed; the node stops", exc_info=task.exception())
         if not stopped.done():
             stopped.set_result(1)

@@ -1,4 +1,4 @@
-"""Where the other nodes of a cluster come in, and how they are reached."""
+"""The peer door of a cluster's node, and the network by which it reaches the others."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ _TLS = ("peer.tls.ca", "peer.tls.cert", "peer.tls.key")
 
 
 def peer_network(settings: Settings) -> Network | None:
-    """None for a node alone. Raises StartRefused."""
+    """The network between nodes; None for a lone node. Raises StartRefused."""
     if not settings.text("cluster.name"):
         return None
     ca, certificate, key = (settings.text(name) for name in _TLS)
@@ -30,7 +30,7 @@ def peer_network(settings: Settings) -> Network | None:
         return TcpNetwork()
     if not all((ca, certificate, key)):
         raise StartRefused(
-            f"Of {', '.join(_TLS)} some are set and some are not."
+            f"Settings {', '.join(_TLS)} must be set together."
             " Set all three, or none on a loopback address."
         )
     check_readable(settings, *_TLS)

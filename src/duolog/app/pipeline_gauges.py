@@ -1,4 +1,4 @@
-"""How the pipelines' last runs went, for metrics: read from the files that they write."""
+"""Metrics of the pipelines' last runs, read from the files that they write."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +11,7 @@ from duolog.observe.metrics import Metrics, Sample
 
 
 def register_pipeline_gauges(metrics: Metrics, states: Path) -> None:
-    """There are no series where no pipeline has run."""
+    """Register the metrics; a pipeline has none before its first run."""
     metrics.labelled.append(partial(pipeline_samples, states))
 
 
@@ -19,23 +19,28 @@ def pipeline_samples(states: Path) -> Iterator[Sample]:
     for state in _found(states):
         labels = {"pipeline": state.pipeline}
         for series, doc, value, counter in (
-            ("runs_total", "Rounds that ended well.", state.runs, True),
-            ("failures_total", "Rounds that did not.", state.failures, True),
-            ("rows_total", "Rows that were processed.", state.rows, True),
-            ("last_run_seconds", "How long the last round took.", state.last_seconds, False),
+            ("runs_total", "Rounds that succeeded.", state.runs, True),
+            ("failures_total", "Rounds that failed.", state.failures, True),
+            ("rows_total", "Rows processed.", state.rows, True),
+            ("last_run_seconds", "Duration of the last round.", state.last_seconds, False),
             (
                 "last_success_timestamp_seconds",
-                "When a round last ended well; 0 before the first.",
+                "Time at which a round last succeeded; 0 before the first.",
                 state.last_succeeded_ms / 1000,
                 False,
             ),
-            ("failed", "Whether the last round failed.", float(state.error is not None), False),
+            (
+                "failed",
+                "1 if the last round failed, else 0.",
+                float(state.error is not None),
+                False,
+            ),
         ):
             yield Sample(f"duolog_pipeline_{series}", doc, labels, value, counter)
 
 
 def _found(directory: Path) -> list[PipelineState]:
-    """What is no state of a pipeline is left out: metrics must not fail because of it."""
+    """States in the directory; unreadable files are left out, lest metrics fail because of them."""
     try:
         files = sorted(directory.glob(f"[!.]*{STATE_SUFFIX}"))[:PIPELINES_MAX]
     except OSError:

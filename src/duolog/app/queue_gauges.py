@@ -1,4 +1,4 @@
-"""The numbers about queues that are read when somebody asks for metrics."""
+"""Metrics of queues, read from their state at the moment they are asked for."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,7 @@
-"""What `/readyz` says of a node's place in its cluster.
+"""Readiness of a cluster's node, as `/readyz` shows it.
 
-A node whose lease may have ended refuses everything, so whoever spreads requests must hear of it
-at the same moment: both listen to the same membership.
+A node whose lease may have ended refuses everything, so load balancers must learn of it at the same
+moment: both depend on the same membership.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,16 @@ _OUT_OF_TOUCH = (
 
 
 def expect_membership(health: Health) -> None:
-    """Not ready before `follow_membership` says so."""
+    """Mark the node as not ready, until `follow_membership` says otherwise."""
     health.set(_CONDITION, False, _JOINING)
 
 
 def follow_membership(health: Health, membership: Membership) -> Callable[[], None]:
-    """Ready while the lease is surely held. Returns what ends this, for a node that is about to
-    leave: it gives its lease back, and is not out of touch."""
+    """Keep the node ready while its lease is surely held.
+
+    Returns a function that ends this, for a node that leaves: giving its lease back is no loss of
+    touch.
+    """
 
     def suspended() -> None:
         health.set(_CONDITION, False, _OUT_OF_TOUCH)

@@ -1,4 +1,4 @@
-"""The file that tells whoever started a node where it serves, for as long as it does."""
+"""The ready file: holds a node's addresses for as long as the node serves."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -15,10 +15,10 @@ Announce = Callable[[Mapping[str, Any]], None]
 
 @contextmanager
 def ready_file(path: Path | None) -> Iterator[Announce]:
-    """Yields what writes the addresses. Without a path it writes nothing.
+    """Yield a function that writes the addresses; without a path it writes nothing.
 
-    The file of an earlier node goes first, since somebody may be waiting for it to appear, and
-    ours goes at the end. Raises StartRefused at once where it could not be written later.
+    An earlier node's file is removed first, because a starter may be waiting for it to appear, and
+    ours at the end. Raises StartRefused at once where it could not be written later.
     """
     if path is None:
         yield _announce_nowhere
@@ -31,7 +31,7 @@ def ready_file(path: Path | None) -> Iterator[Announce]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
 
     def announce(addresses: Mapping[str, Any]) -> None:
-        """Whole or not at all: somebody is waiting for it to appear."""
+        """Write the file atomically: a reader may be waiting for it to appear."""
         try:
             temporary.write_bytes(msgspec.json.encode(addresses) + b"\n")
             temporary.replace(path)
@@ -52,7 +52,7 @@ def ready_file(path: Path | None) -> Iterator[Announce]:
 
 
 def _announce_nowhere(addresses: Mapping[str, Any]) -> None:
-    """Nobody asked for a file."""
+    """Write nothing: no ready file was asked for."""
 
 
 def _cannot_be_written(path: Path, error: OSError) -> StartRefused:

@@ -1,4 +1,4 @@
-"""The metadata store that the settings name, and what is told when it cannot be used."""
+"""Choice of the metadata store by the settings, and error texts for when it cannot be used."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +25,8 @@ async def open_store(
     clock: Clock,
     on_failure: Callable[[Exception], None],
 ) -> MetaStore:
-    """Raises StoreUnavailable, and StartRefused where the settings make no sense."""
+    """Open SQLite for a lone node, else etcd. Raises StoreUnavailable, or StartRefused for
+    contradictory settings."""
     name, address = settings.text("cluster.name"), settings.text("store.address")
     if not name:
         if address:
@@ -61,7 +62,7 @@ def _tls_files(settings: Settings) -> TlsFiles:
 
 
 async def check_directory(store: MetaStore, settings: Settings, identity: Identity) -> None:
-    """Refuse a data directory that is not the one that this node of the cluster had."""
+    """Refuse a data directory other than the one that this node of the cluster had."""
     entry = await store.get(node_key(identity.node_id))
     if entry is None or decode_record(entry).directory == identity.directory:
         return

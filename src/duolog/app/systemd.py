@@ -1,4 +1,4 @@
-"""Tells systemd, if it has started this process, that the node serves or that it stops."""
+"""Readiness notification of systemd (sd_notify), if it has started this process."""
 
 import os
 import socket
@@ -10,12 +10,12 @@ _VARIABLE = "NOTIFY_SOCKET"
 
 
 def tell_systemd(state: str) -> None:
-    """Nothing where nobody listens."""
+    """Send a state to systemd; do nothing if it did not start this process."""
     address = os.environ.get(_VARIABLE)
     if not address:
         return
     if address.startswith("@"):
-        # How the environment writes a name that is not in the file system.
+        # A leading @ stands for a socket in the abstract namespace.
         address = "\0" + address[1:]
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.sendto(state.encode(), address)

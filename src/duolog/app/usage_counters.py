@@ -1,4 +1,4 @@
-"""What was used since the start, as metrics."""
+"""Usage since the node's start, as metrics."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,11 +7,11 @@ from duolog.broker.usage.meter import NoMeter
 from duolog.observe.metrics import Metrics, Sample
 
 _DOCS = {
-    "requests": "Requests, by what they used.",
-    "messages": "Messages that were moved or ended, by what was used.",
-    "bytes": "Bytes of them.",
-    "byte_seconds": "Bytes stored, times the seconds for which they were.",
-    "errors": "Requests, or entries of batches, that were refused.",
+    "requests": "Requests, by resource and operation.",
+    "messages": "Messages moved or ended, by resource and operation.",
+    "bytes": "Bytes of these messages.",
+    "byte_seconds": "Bytes stored, multiplied by the seconds of storage.",
+    "errors": "Refused requests and batch entries.",
 }
 
 

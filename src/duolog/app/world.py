@@ -1,4 +1,4 @@
-"""Everything outside that a node is built on: real in app/node.py, simulated in sim."""
+"""A node's ports to the outside: real ones in app/node.py, simulated ones in sim."""
 
 import uuid
 from collections.abc import Callable
@@ -19,10 +19,10 @@ class World:
     store: MetaStore
     poster: Poster
     peer_network: Network | None
-    """Between the nodes of a cluster; None for a node alone."""
+    """Network between the nodes of a cluster; None for a lone node."""
     new_id: Callable[[], uuid.UUID]
     new_token: Callable[[int], bytes]
-    """So many bytes that nobody can guess."""
+    """Returns that many unpredictable bytes."""
     new_session_id: Callable[[], int]
     counters: CounterFiles | None = None
-    """Where use is counted; without them nothing is metered."""
+    """Files in which usage is counted; None: nothing is metered."""

@@ -1,4 +1,4 @@
-"""A node's partitions, and everything that a door needs to serve them."""
+"""The partitions that a node holds, and the parts that the APIs need to serve them."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ from duolog.ports.disk import Disk
 
 PARTITIONS_MAX = 100_000
 FREE_BYTES_MIN = 1024 * 1024
-"""Below this no topic is made: its files could not be."""
+"""Free disk space below which no topic is created: its files might not fit."""
 
 _bytes_in = attrgetter("bytes_in")
 _bytes_out = attrgetter("bytes_out")
@@ -47,7 +47,7 @@ log = get_logger("broker")
 
 
 class Broker:
-    """Owns the partitions of this node. Follows the catalog, which decides what there is."""
+    """Owns this node's partitions; opens, changes and removes them as the catalog says."""
 
     def __init__(
         self,
@@ -73,11 +73,11 @@ class Broker:
         self.cluster_id = cluster_id
         self.rack: str | None = settings.get("node.rack") or None
         self.advertised: tuple[str, int] = ("", 0)
-        """Where clients reach this node; known once the listener is bound."""
+        """Address that clients are told for this node; set once the listener is bound."""
         self.routes: dict[tuple[str | bytes, int], Partition] = {}
-        """Each partition twice: by its topic's name, and by the bytes of its topic's id."""
+        """Partitions by (topic, index), each twice: under the topic's name and its id's bytes."""
         self._partitions: dict[Partition, None] = {}
-        """Each once. What is asked of all of them now and then has to be cheap."""
+        """All partitions, each once, for passes over all of them."""
         self._deleted_bytes_in = 0
         self._deleted_bytes_out = 0
         self.flusher = Flusher(disk, clock, metrics.fsync, self._storage_failed)
@@ -92,39 +92,39 @@ class Broker:
         self.liveness = Liveness()
         self.groups: GroupCoordinator
         self.meter: NoMeter = NO_METER
-        """Of the use of its partitions and queues; set before `start`."""
+        """Meters the use of partitions and queues; set before `start`."""
         self.requests: Requests
-        """What operators ask of partitions and nodes."""
+        """Operators' requests: elections, reassignments, draining."""
         self._on_storage_failure = on_storage_failure
         self._partitions_max = partitions_max
         self.has_failed = False
+        """True once the disk has failed; nothing is written from then on."""
         self.doubted: dict[Partition, int] = {}
-        """From which offset on a follower could not take over what it was sent."""
-        """Whether the disk did; nothing is written down any more."""
+        """Partitions → offset from which a follower refused what this node had sent."""
         self._removals: set[asyncio.Future[None]] = set()
         catalog.subscribe(self)
         catalog.check_room = self.check_room
 
     @property
     def leadership(self) -> list[LeadershipListener]:
-        """Told when this node begins or ceases to lead a partition."""
+        """Listeners called when this node begins or ceases to lead a partition."""
         return self.roles.leadership
 
     def partition(self, topic: str, index: int) -> Partition:
-        """The copy that this node holds, whoever leads it."""
+        """This node's copy of a partition, led here or elsewhere."""
         partition = self.routes.get((topic, index))
         if partition is None:
             raise self.unknown(topic, index)
         return partition
 
     def led_partition(self, topic: str, index: int) -> Partition:
-        """As `partition`, but NotLeader where another node, or none, answers for it."""
+        """This node's copy of a partition; raises NotLeader unless this node may answer for it."""
         partition = self.partition(topic, index)
         partition.check_leading()
         return partition
 
     def unknown(self, topic: str | bytes, index: int) -> Refusal:
-        """Why there is no route to a partition, for a topic given by name or by id."""
+        """The refusal of a partition without a route: not the leader, unknown topic or index."""
         known = self._known_topic(topic)
         if known is not None and 0 <= index < known.partitions:
             return NotLeader(f"node {self.node_id} holds no copy of partition {index} of {topic!r}")
@@ -133,7 +133,7 @@ class Broker:
         return UnknownTopicOrPartition(f"there is no partition {index} of topic {topic!r}")
 
     def state_of(self, topic: str | bytes, index: int) -> PartitionState:
-        """Who leads it, as the catalog knows."""
+        """The partition's leader, epoch and replicas, from the catalog."""
         known = self._known_topic(topic)
         if known is None:
             raise self.unknown(topic, index)
@@ -148,7 +148,7 @@ class Broker:
 
     @property
     def bytes_in(self) -> int:
-        """Bytes of batches appended since the start, to topics that are gone as well."""
+        """Bytes of batches appended since the start, including deleted topics."""
         present: int = sum(map(_bytes_in, self._partitions))
         return self._deleted_bytes_in + present
 
@@ -158,7 +158,7 @@ class Broker:
         return self._deleted_bytes_out + present
 
     def check_room(self, partitions: int) -> None:
-        """Refuse partitions that this node could not hold, before anybody counts on them."""
+        """Raises PolicyViolation if this node has no room for so many more partitions."""
         wanted = self.partition_count + partitions
         if wanted > self._partitions_max:
             raise PolicyViolation(
@@ -176,7 +176,7 @@ class Broker:
         return len(self._partitions)
 
     async def start(self) -> None:
-        """Open every partition of the catalog and finish what a crash left undone."""
+        """Opens all partitions of the catalog, and finishes removals that a crash interrupted."""
         self.storage.load()
         await self.catalog.start()
         if isinstance(self.catalog.nodes, SoleNode):
@@ -186,7 +186,7 @@ class Broker:
         await self._make_recovered_durable()
 
     async def _make_recovered_durable(self) -> None:
-        """What recovery found intact may have been in the page cache only."""
+        """Syncs the logs that recovery scanned: their tails may be in the page cache only."""
         for partition in self.partitions():
             if partition.log.recovery.scanned_bytes:
                 self.flusher.request(partition)
@@ -196,7 +196,7 @@ class Broker:
         await self.storage.write_points(self.partitions())
 
     async def create_topic_if_missing(self, name: str) -> Topic:
-        """As a client's first use of a topic creates it, where that is allowed."""
+        """Gets a topic, or creates it with the default settings on a client's first use."""
         with contextlib.suppress(TopicExists):
             return await self.catalog.create_topic(
                 name, self.settings.integer("num.partitions"), {}
@@ -222,7 +222,7 @@ class Broker:
         await self.groups.topic_deleted(topic.name)
 
     async def partition_changed(self, topic: Topic, index: int, entry: PartitionEntry) -> None:
-        """Begin or cease to hold, lead or follow it."""
+        """Opens, drops, leads or follows the partition, as its new state says."""
         partition = self.routes.get((topic.name, index))
         if self.node_id in entry.state.replicas:
             if partition is None:
@@ -231,11 +231,12 @@ class Broker:
                 self.roles.take(partition, entry)
         elif partition is not None:
             gone = f"node {self.node_id} gave up its copy of '{topic.name}' {index}"
-            # Who waits for a write may find it in the copies that stay.
+            # LeadershipLost, an unknown outcome: the remaining copies may have the writes that
+            # clients wait for.
             await self._drop([partition], LeadershipLost(gone))
 
     async def _open(self, topic: Topic, indexes: range) -> None:
-        """Open those of the partitions that this node is to hold."""
+        """Opens those of the topic's partitions of which this node is a replica."""
         opened = []
         for index in indexes:
             entry = self.catalog.partition_entry(topic, index)
@@ -250,9 +251,10 @@ class Broker:
                 )
                 partition.fetched = self.meter.tally("topic", topic.name, "fetch")
             opened.append((partition, entry))
-            # Opening takes about a millisecond, and others are being served meanwhile.
+            # Yields after each: opening takes about a millisecond, and clients are being served.
             await asyncio.sleep(0)
-        # Nothing is written, and so acknowledged, in a directory that a power cut could undo.
+        # Synced before the partitions can be written to: a power cut could undo the directory
+        # together with acknowledged records.
         await self.storage.sync_root()
         for partition, entry in opened:
             self.routes[topic.name, partition.index] = partition
@@ -271,43 +273,43 @@ class Broker:
             partition.fence(refusal)
             self.roles.give_up(partition)
             partition.log.release()
-        # Work that was offloaded before may still write to these paths; a topic of the same
-        # name must not find what it wrote.
+        # Waits for work offloaded earlier, which may still write to these paths: a new topic of
+        # the same name must not find such files.
         await self.disk.offload(_nothing)
         for partition in doomed:
             self._remove_tree_later(self.storage.remove(partition))
 
     def registered(self, broker_epoch: int) -> None:
-        """The others know this node anew: it leads what it is elected for from now on."""
+        """Takes the broker epoch of a new registration: only elections under it count."""
         self.roles.registered(broker_epoch, self.partitions())
 
     def suspend(self, refusal: Refusal) -> None:
-        """Answer for no partition any more, until `resume`: this node may be taken for dead."""
+        """Stops answering as a leader until `resume`: the cluster may take this node for dead."""
         self.roles.suspend(refusal, self.partitions())
 
     def resume(self) -> None:
         self.roles.resume(self.partitions())
 
     def _remove_tree_later(self, path: str) -> None:
-        """Off the event loop, and nobody waits: what is left by a stop goes at the next start."""
+        """Removes a directory in the background; the next start removes what a stop leaves."""
         removal = asyncio.ensure_future(self.disk.offload(partial(self.disk.remove_tree, path)))
         self._removals.add(removal)
         removal.add_done_callback(self._removals.discard)
 
     def _storage_failed(self, error: OSError) -> None:
-        """A sync failed: nothing in this directory can be trusted to be durable any more."""
+        """Fences all partitions after a failed sync: nothing here can be trusted to be durable."""
         self.has_failed = True
         log.critical("storage failed, the data directory is fenced", error=str(error))
         failure = StorageFailed(f"the disk failed: {error.strerror or error}")
-        # What was written may be there after a restart. An idempotent client that is told that
-        # it failed cuts its batches anew, and could not be recognised as repeating itself.
+        # An unknown outcome, since the records may be there after a restart. Told of a failure,
+        # an idempotent producer forms new batches, which could not be recognised as repeats.
         unknown = RequestTimedOut("the disk failed; whether the records are stored is not known")
         for partition in self.partitions():
             partition.fence(failure, waiting=unknown)
         self._on_storage_failure(error)
 
     async def stop(self) -> None:
-        """Make everything durable and close the logs. Doors have stopped already."""
+        """Makes all logs durable and closes them; called after the listeners have stopped."""
         await self.catalog.stop()
         if self.has_failed:
             return
@@ -324,4 +326,4 @@ class Broker:
 
 
 def _nothing() -> None:
-    """Offloaded to wait for everything that was offloaded before."""
+    """A barrier: offloaded, it runs after everything offloaded before it."""

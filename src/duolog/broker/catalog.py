@@ -1,8 +1,8 @@
-"""Which topics there are, and the ways to change that.
+"""The catalog of topics: look-ups in a cache, and changes as transactions on the store.
 
-A change is a transaction; the cache follows only when the watch brings that transaction back,
-so that this node and every other learn of it on one path. A call that changes something
-returns after the listeners have acted on it: what was created can be used at once.
+The cache changes only when the watch brings the transaction back, so this node learns of its
+own changes as every other node does. A call that makes a change returns after the listeners
+have acted on it: a created topic can be used at once.
 """
 
 import asyncio
@@ -42,10 +42,10 @@ from duolog.ports.metastore import Compare, Delete, MetaStore, Put
 __all__ = ["Catalog", "CatalogListener", "PartitionState", "Topic"]
 
 _ATTEMPTS_MAX = 16
-"""How often a change is tried again when others change the same topic meanwhile."""
+"""Attempts at a change while other nodes change the same topic."""
 
 _ATTEMPT_S = 0.05
-"""How long this node is given to learn what its choice of replicas was outrun by."""
+"""Pause after an attempt fails, for this node to learn of the change that outran it."""
 
 ConfigEdit = Callable[[Mapping[str, str]], Mapping[str, str]]
 
@@ -65,17 +65,17 @@ class Catalog:
         self._node_id = node_id
         self._new_id = new_id
         self.topic_defaults: Mapping[str, str] = topic_defaults or {}
-        """What the node's operator has set for topics that say nothing themselves."""
+        """Topic settings from the node's configuration, below each topic's overrides."""
         self.nodes: ClusterNodes = nodes or SoleNode(node_id)
-        """Among which partitions are placed."""
+        """The nodes among which partitions are placed."""
         self.check_room: Callable[[int], None] = lambda partitions: None
-        """Refuses so many new partitions, where this node could not hold them."""
+        """Raises if this node has no room for so many more partitions."""
         self.check_delete: Callable[[str], None] = lambda name: None
-        """Refuses the deletion of a topic that something depends on."""
+        """Raises if the topic must not be deleted, because something depends on it."""
         self.check_growth: Callable[[str], None] = lambda name: None
-        """Refuses more partitions for a topic whose number of them something depends on."""
+        """Raises if the topic must not grow, because something depends on its partition count."""
         self.check_config: Callable[[str, TopicConfig], None] = lambda name, config: None
-        """Refuses a configuration with which a topic would lose what something depends on."""
+        """Raises if something depends on records that the topic would lose by this config."""
         self._view = CatalogView(self.topic_defaults)
         self.placement = Placement(self.nodes, self._view, default_factor)
         self.follower = CatalogFollower(store, self._view)
@@ -107,16 +107,16 @@ class Catalog:
         return self.partition_entry(topic, index).state
 
     def states_revision(self, topic: Topic) -> int:
-        """While it stays the same, so does every partition of the topic."""
+        """Revision of the topic's last partition change: unless it rises, none has changed."""
         return self._view.states_revision(topic.id)
 
     def leader_of(self, topic: str, index: int) -> int | None:
-        """The node that leads the partition; None while nobody does."""
+        """Node id of the partition's leader; None while there is none."""
         leader = self.partition_state(self.get(topic), index).leader
         return None if leader == NO_LEADER else leader
 
     def subscribe(self, listener: CatalogListener) -> None:
-        """Before `start`: the listener is told of every topic that is there, too."""
+        """Adds a listener; before `start`, so that it is told of the present topics, too."""
         self.follower.subscribe(listener)
 
     async def start(self) -> None:
@@ -138,9 +138,9 @@ class Catalog:
         given: Callable[[], Compare] | None = None,
         validate_only: bool = False,
     ) -> Topic:
-        """Make a topic: placed by its factor, as assigned, or beside another one's partitions.
+        """Creates a topic: placed by its factor, as assigned, or beside another's partitions.
 
-        `given` is what else must hold at that moment, as the caller knows it then.
+        `given` makes a further condition of the transaction, anew at each attempt.
         """
         check_topic_name(name)
         _check_partition_count(partitions)
@@ -150,7 +150,8 @@ class Catalog:
         for _ in range(_ATTEMPTS_MAX):
             entry = await asked(self._store.get(key))
             if entry is not None:
-                # Whoever is told that it is there finds it at once, whoever has made it.
+                # A client told that the topic exists must find it at once, even if another node
+                # has just created it.
                 await self.follower.until(entry.mod_revision)
                 raise _taken(name, stored_name(entry.value))
             is_by_default = replication_factor is None and assignment is None and beside is None
@@ -170,8 +171,8 @@ class Catalog:
                 return topic
             holds = [Compare(key, 0)] if given is None else [Compare(key, 0), given()]
             write = Put(key, encode_topic(topic))
-            # No client asks for an internal one by its name, and the first receive of a queue is
-            # not to wait for a node that stands still.
+            # An internal topic need not be known everywhere: clients do not ask for it by name,
+            # and a queue's first receive must not wait for a node that hangs.
             everywhere = not topic.internal
             if await self._writer.commit(holds, write, topic.id, begun, everywhere=everywhere):
                 return self.by_id(topic.id)
@@ -188,12 +189,12 @@ class Catalog:
     async def remove_topic(
         self, name: str, topic_id: uuid.UUID, given: Sequence[Compare] = ()
     ) -> None:
-        """Delete the topic of this id, if it is there: its name may be another one's by now.
+        """Deletes the topic if it still has this id; its name may belong to a newer topic.
 
-        `given` is what else must hold at that moment.
+        `given`: further conditions of the transaction.
         """
         for _ in range(_ATTEMPTS_MAX):
-            # Asked of the store: this node may not have heard of the topic yet.
+            # From the store, not the cache: this node may not have heard of the topic yet.
             entry = await asked(self._store.get(topic_key(name)))
             if entry is None or stored_id(entry.value) != topic_id:
                 return
@@ -222,9 +223,9 @@ class Catalog:
         assignment: Assignment | None = None,
         validate_only: bool = False,
     ) -> Topic:
-        """Grow the topic to `total` partitions, with as many replicas as the first has.
+        """Grows the topic to `total` partitions, with as many replicas as partition 0 has.
 
-        All of them take a standard queue's messages from then on.
+        From then on, all of them take the messages sent to a standard queue.
         """
         _check_partition_count(total)
         key = topic_key(name)
@@ -250,10 +251,10 @@ class Catalog:
     async def edit_config(
         self, name: str, edit: ConfigEdit, *, validate_only: bool = False
     ) -> Topic:
-        """Replace the topic's overrides by what `edit` makes of the present ones.
+        """Replaces the topic's overrides by `edit` of the current ones.
 
-        It is called again when somebody else has changed them meanwhile, so that two editors
-        never undo each other.
+        `edit` is called again if somebody else has changed them meanwhile, so that concurrent
+        editors never undo each other.
         """
 
         def edited(topic: Topic) -> Topic:
@@ -264,25 +265,25 @@ class Catalog:
         return await self._edit(name, edited)
 
     async def forget_factor(self, name: str) -> None:
-        """An operator says from now on how many replicas there are."""
+        """Ends the automatic raising of the replica count: an operator has chosen it."""
         await self._edit(name, lambda topic: replace(topic, factor=None))
 
-    async def open_partitions(self, name: str, taking: int | None) -> Topic:
-        """Let only the first so many partitions of a queue's topic take its messages."""
-        return await self._edit(name, lambda topic: _opened(topic, taking))
+    async def open_partitions(self, name: str, open_limit: int | None) -> Topic:
+        """Sends a queue's messages to the first `open_limit` partitions only; None: to all."""
+        return await self._edit(name, lambda topic: _opened(topic, open_limit))
 
     async def retire_partition(self, name: str, topic_id: uuid.UUID, index: int) -> Topic:
-        """Tell the receivers of a queue that the partition has nothing for them."""
+        """Marks an empty partition as retired: the queue's receivers no longer ask it."""
 
         def retired(topic: Topic) -> Topic:
-            if topic.id != topic_id or index < topic.taking_count:
+            if topic.id != topic_id or index < topic.open_partition_count:
                 return topic
             return replace(topic, retired=tuple(sorted({*topic.retired, index})))
 
         return await self._edit(name, retired)
 
     async def revive_partition(self, name: str, topic_id: uuid.UUID, index: int) -> Topic:
-        """Take that back."""
+        """Undoes `retire_partition`: the queue's receivers ask the partition again."""
 
         def revived(topic: Topic) -> Topic:
             if topic.id != topic_id:
@@ -305,14 +306,14 @@ class Catalog:
         raise _contended(name)
 
     def orphans(self) -> Mapping[str, int]:
-        """Partition states without a topic: left by a crash, or of one that is being made."""
+        """Keys of partition states without a topic, left by a crash or by a creation under way."""
         return self._view.orphans()
 
     async def remove_orphans(self, seen: Mapping[str, int] | None = None) -> None:
-        """Remove what a crash in the middle of a long change has left.
+        """Removes partition states that a crash left without a topic.
 
-        On a node alone all of it; on a controller those that it has seen long ago, because
-        another node may be in the middle of making a topic.
+        `seen`: remove only those unchanged since they were seen. The controller uses it, because
+        another node may be in the middle of creating a topic; a sole node removes all.
         """
         orphans = self._view.orphans()
         if seen is not None:
@@ -332,9 +333,9 @@ class Catalog:
         return begun
 
 
-def _opened(topic: Topic, taking: int | None) -> Topic:
-    opened = replace(topic, taking=taking)
-    retired = tuple(index for index in topic.retired if index >= opened.taking_count)
+def _opened(topic: Topic, open_limit: int | None) -> Topic:
+    opened = replace(topic, open_limit=open_limit)
+    retired = tuple(index for index in topic.retired if index >= opened.open_partition_count)
     return replace(opened, retired=retired)
 
 

@@ -1,4 +1,4 @@
-"""What the metadata store holds about topics, and how it is written there.
+"""Entries of topics and partition states in the metadata store: keys and encoding.
 
     catalog/topics/<folded name>            id, name, partition count, configuration
     catalog/partitions/<topic id>/<index>   leader, leader epoch, replicas, in-sync set
@@ -30,36 +30,38 @@ class Topic:
     id: uuid.UUID
     partitions: int
     overrides: Mapping[str, str]
-    """The settings given for this topic, as they were written."""
+    """Settings given for this topic, in canonical text form."""
     config: TopicConfig
-    """The overrides over the node's defaults."""
+    """Effective configuration: the overrides on top of the node's defaults."""
     internal: bool
     mod_revision: int
-    """Of the topic's own entry; a transaction that changes it compares this."""
+    """Mod-revision of the topic's entry, compared by every transaction that changes it."""
     beside: uuid.UUID | None = None
-    """Of a queue's journal: the topic whose partitions its own accompany. Partition i of both
-    has the same replicas and the same leader, and they move as one."""
-    taking: int | None = None
-    """Of a queue's topic: only the first so many partitions take messages that are sent to the
-    queue. The others have what came before, and what Kafka producers write. None is all."""
+    """For a queue's journal: id of the topic whose partitions it accompanies. Partition i of both
+    has the same replicas and the same leader; they move together."""
+    open_limit: int | None = None
+    """For a queue's topic: only the first `open_limit` partitions are open, which means that they
+    take messages sent to the queue. The others keep older messages, and take those of Kafka
+    producers. None: all partitions are open."""
     retired: tuple[int, ...] = ()
-    """Those of the others that have no message: the queue's receivers do not ask them."""
+    """Partitions that are neither open nor have messages; receivers do not ask them."""
     factor: int | None = None
-    """How many replicas its partitions are to have once there are brokers enough: its maker
-    did not insist on a number, and there were fewer than the default."""
+    """Replicas per partition once there are enough brokers. Set if the topic was created without
+    a number while there were fewer brokers than the default factor."""
 
     @property
-    def taking_count(self) -> int:
-        return self.partitions if self.taking is None else min(self.taking, self.partitions)
+    def open_partition_count(self) -> int:
+        return self.partitions if self.open_limit is None else min(self.open_limit, self.partitions)
 
 
-class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True):
+# Stores hold the old name: with another one, every partition of a queue would open again.
+class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True, rename={"open_limit": "taking"}):
     name: str
     id: uuid.UUID
     partitions: int
     overrides: dict[str, str]
     beside: uuid.UUID | None = None
-    taking: int | None = None
+    open_limit: int | None = None
     retired: tuple[int, ...] = ()
     factor: int | None = None
 
@@ -69,7 +71,7 @@ _state_decoder = msgspec.json.Decoder(PartitionState)
 
 
 def topic_key(name: str) -> str:
-    """Colliding names share a key, so the store itself lets only one of them in."""
+    """Key of a topic's entry. Colliding names share a key, so the store admits only one."""
     return TOPICS_PREFIX + fold(name)
 
 
@@ -94,7 +96,7 @@ def encode_topic(topic: Topic) -> bytes:
             topic.partitions,
             dict(topic.overrides),
             topic.beside,
-            topic.taking,
+            topic.open_limit,
             topic.retired,
             topic.factor,
         )
@@ -112,7 +114,7 @@ def decode_topic(entry: Entry, defaults: Mapping[str, str]) -> Topic:
         internal=is_internal(value.name),
         mod_revision=entry.mod_revision,
         beside=value.beside,
-        taking=value.taking,
+        open_limit=value.open_limit,
         retired=value.retired,
         factor=value.factor,
     )

@@ -1,4 +1,4 @@
-"""Keeps the catalog's view up to date by watching the store, and tells the listeners."""
+"""Keeps the catalog's view up to date by watching the store, and calls the listeners."""
 
 from typing import Protocol
 
@@ -17,19 +17,19 @@ class CatalogListener(Protocol):
     """
 
     async def topic_created(self, topic: Topic) -> None:
-        """Awaited before the topic can be found in the catalog."""
+        """Called and awaited before the topic can be found in the catalog."""
         ...
 
     async def topic_changed(self, old: Topic, new: Topic) -> None:
-        """Awaited before the change can be seen in the catalog."""
+        """Called and awaited before the change can be seen in the catalog."""
         ...
 
     async def topic_deleted(self, topic: Topic) -> None:
-        """Awaited after the topic has gone from the catalog."""
+        """Called and awaited after the topic has gone from the catalog."""
         ...
 
     async def partition_changed(self, topic: Topic, index: int, entry: PartitionEntry) -> None:
-        """Awaited after the catalog shows the partition's new state."""
+        """Called and awaited after the catalog shows the partition's new state."""
         ...
 
 
@@ -46,7 +46,7 @@ class CatalogFollower(StoreFollower[TopicChange | PartitionChange]):
         return self._view.replay(changes)
 
     async def act(self, change: TopicChange | PartitionChange) -> None:
-        """Publish at the moment when the topic's partitions can be used, or before they go."""
+        """Calls the listeners; publishes a topic after its creation, hides it before deletion."""
         match change:
             case PartitionChange():
                 await self._partition_changed(change)
@@ -67,7 +67,7 @@ class CatalogFollower(StoreFollower[TopicChange | PartitionChange]):
         topic = self._view.by_id(change.topic_id)
         entry = self._view.state(change.topic_id, change.index)
         if topic is None or entry is None or change.index >= topic.partitions:
-            # Of a topic, or a part of one, that is still being made or already gone.
+            # The topic, or this partition of it, is still being created or already deleted.
             return
         for listener in self._listeners:
             await listener.partition_changed(topic, change.index, entry)

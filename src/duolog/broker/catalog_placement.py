@@ -1,8 +1,8 @@
-"""Where new partitions go, and the states that they begin with.
+"""Placement of new partitions: their replicas and initial states.
 
-A state is begun together with a condition: the nodes that were chosen are still registered as
-they were, or, for a companion, the partition beside it is still as it was. Whoever writes it
-compares that, so that no partition begins on a node whose death was already dealt with.
+An initial state comes with conditions: the chosen nodes' registrations are unchanged, or, for a
+companion, the partition beside it is. The transaction that writes the state compares them, so
+no partition begins on a node whose death the controller has already handled.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,17 +28,17 @@ from duolog.ports.metastore import Compare
 FIRST_LEADER_EPOCH = 0
 
 Assignment = Mapping[int, Sequence[int]]
-"""The replicas of partitions, by their indexes, as an operator chose them."""
+"""Partition index → replicas, chosen by an operator."""
 
 _STARTS = 1 << 16
-"""From how many places a topic can begin to spread."""
+"""Number of start positions for spreading a topic's partitions, chosen by its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
     state: PartitionState
     conditions: tuple[Compare, ...]
-    """What must still hold when the state is written."""
+    """Comparisons that the transaction writing the state must include."""
 
 
 class Placement:
@@ -50,7 +50,7 @@ class Placement:
     def begin(
         self, topic: Topic, indexes: range, factor: int | None, assignment: Assignment | None
     ) -> dict[int, Beginning]:
-        """The first states of these partitions, if they can be had."""
+        """Chooses replicas and builds the initial states of these partitions, or refuses."""
         if topic.beside is not None:
             begun = [self._begin_beside(topic, index) for index in indexes]
         else:
@@ -63,21 +63,21 @@ class Placement:
         return dict(zip(indexes, begun, strict=True))
 
     def _spread(self, topic: Topic, indexes: range, factor: int | None) -> list[tuple[int, ...]]:
-        """So many replicas as were asked for, and in a topic that grows as many as the first
-        partition has; a new one, if nobody insists, gets what there are nodes for."""
+        """Spreads the partitions over the live brokers. If no factor is given, a topic that grows
+        uses that of its first partition, a new one the default as far as there are brokers."""
         brokers = live_brokers(self._nodes)
         if factor is None:
             factor = self._present_factor(topic) if indexes.start > 0 else self.usual_factor()
-        # Topics begin at different nodes, and one that grows goes on where it ended.
+        # Topics start at different nodes; a topic that grows continues where it ended.
         start = topic.id.int % _STARTS + indexes.start
         return place(len(indexes), factor, brokers, self._view.replica_counts, start=start)
 
     def usual_factor(self) -> int:
-        """Of a topic whose maker did not say: the default, as far as there are brokers."""
+        """Replication factor by default: the configured one, at most the number of brokers."""
         return max(1, min(self._default_factor, len(live_brokers(self._nodes))))
 
     def later_factor(self) -> int | None:
-        """What it becomes with more brokers; None if the default can be had now."""
+        """The configured factor if there are too few brokers for it now; else None."""
         return self._default_factor if self._default_factor > self.usual_factor() else None
 
     def _present_factor(self, topic: Topic) -> int:
@@ -96,11 +96,11 @@ class Placement:
         if indexes.start > 0:
             factors.add(self._present_factor(topic))
         if len(factors) > 1:
-            raise InvalidReplicaAssignment("all partitions must have equally many replicas")
+            raise InvalidReplicaAssignment("all partitions must have the same number of replicas")
         return checked
 
     def check_replicas(self, replicas: Iterable[int]) -> tuple[int, ...]:
-        """Refuse replicas that nobody could have."""
+        """Returns the replicas; raises unless they are distinct live brokers, at least one."""
         chosen = tuple(replicas)
         if not chosen:
             raise InvalidReplicaAssignment("a partition needs at least one replica")
@@ -113,12 +113,12 @@ class Placement:
         return chosen
 
     def _begin(self, replicas: tuple[int, ...], config: TopicConfig) -> Beginning:
-        """All replicas that are waited for are in sync: there is nothing yet to have missed."""
+        """Begins with all synchronous replicas in sync, since the log is empty."""
         synchronous = len(replicas) - config.async_replicas
         if synchronous < 1:
             raise InvalidConfig(
                 f"async.replicas is {config.async_replicas}, but of {len(replicas)} replicas at"
-                " least one must be waited for"
+                " least one must be synchronous"
             )
         live = self._nodes.live
         state = PartitionState(
@@ -134,15 +134,17 @@ class Placement:
         )
 
     def _begin_beside(self, topic: Topic, index: int) -> Beginning:
-        """A companion is where the partition beside it is, and is led by the same node."""
+        """Begins a companion with the replicas and the leader of the partition beside it."""
         assert topic.beside is not None
         source = self._view.by_id(topic.beside)
         if source is None:
-            raise UnknownTopicOrPartition(f"the topic beside '{topic.name}' is gone")
+            raise UnknownTopicOrPartition(
+                f"the topic that '{topic.name}' accompanies does not exist"
+            )
         if index >= source.partitions:
             raise InvalidPartitions(
-                f"'{source.name}' has {source.partitions} partitions, and '{topic.name}' goes"
-                " beside it with as many at most"
+                f"'{source.name}' has {source.partitions} partitions, so its companion"
+                f" '{topic.name}' cannot have more"
             )
         entry = self._entry(source, index)
         state = replace(entry.state, leader_epoch=FIRST_LEADER_EPOCH, eligible=())
@@ -150,5 +152,5 @@ class Placement:
 
     def _entry(self, topic: Topic, index: int) -> PartitionEntry:
         entry = self._view.state(topic.id, index)
-        assert entry is not None, "a topic that is there has the states of its partitions"
+        assert entry is not None, "a topic in the catalog has a state for each partition"
         return entry

@@ -1,7 +1,7 @@
-"""The catalog as this node knows it. Pure: changed only by `replay` and `publish`.
+"""This node's cache of the catalog. Pure: changed only by `replay` and `publish`.
 
-The two are apart because a change must be acted upon in between: a topic can be found only
-once its partitions can be written to, and is gone before they are taken down.
+They are two steps because listeners act in between: a topic appears only once its partitions
+can be written to, and disappears before they are closed.
 """
 
 import uuid
@@ -22,12 +22,12 @@ from duolog.model.partition_state import PartitionEntry
 from duolog.ports.metastore import Change, ChangeSet
 
 TopicChange = tuple[Topic | None, Topic | None]
-"""Before and after: (None, new) was created, (old, None) was deleted."""
+"""The topic before and after: (None, new) was created, (old, None) was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionChange:
-    """Another leader, in-sync set or set of replicas of a topic that is there."""
+    """A changed leader, in-sync set or replica set of an existing partition."""
 
     topic_id: uuid.UUID
     index: int
@@ -44,7 +44,7 @@ class CatalogView:
         self._replica_counts: Counter[int] = Counter()
         self.topics: Mapping[str, Topic] = MappingProxyType(self._topics)
         self.replica_counts: Mapping[int, int] = MappingProxyType(self._replica_counts)
-        """How many partitions each node holds."""
+        """Node id → number of partitions of which it is a replica."""
 
     def by_id(self, topic_id: uuid.UUID) -> Topic | None:
         name = self._names_by_id.get(topic_id)
@@ -54,12 +54,12 @@ class CatalogView:
         return self._states.get(topic_id, {}).get(index)
 
     def states_revision(self, topic_id: uuid.UUID) -> int:
-        """Of the newest change of any of the topic's partitions: while it stays, so do they."""
+        """Highest mod-revision of the topic's partition states; 0 without any."""
         return self._state_revisions.get(topic_id, 0)
 
     def replay(self, changes: ChangeSet) -> list[TopicChange | PartitionChange]:
-        """Take in partition states; return the topics' changes, each still to be published,
-        and those of partitions that were known before."""
+        """Applies the partition states; returns the topic changes, which the caller publishes,
+        and the changes of partitions that were known before."""
         topic_changes: list[TopicChange | PartitionChange] = []
         partition_changes: list[TopicChange | PartitionChange] = []
         for change in changes.changes:
@@ -87,7 +87,7 @@ class CatalogView:
         new = decode_topic(change.entry, self._defaults)
         self._names_by_key[change.key] = new.name
         if old is not None and old.id != new.id:
-            # Deleted and made again while nobody was watching: not the same topic.
+            # Deleted and created again between two looks: a different topic of the same name.
             return [(old, None), (None, new)]
         return [(old, new)]
 
@@ -109,7 +109,7 @@ class CatalogView:
         return [PartitionChange(topic_id, index)] if is_changed else []
 
     def orphans(self) -> dict[str, int]:
-        """Keys of partition states whose topic is not there, with their mod-revisions."""
+        """Keys of partition states without a topic → their mod-revisions."""
         return {
             partition_key(topic_id, index): entry.mod_revision
             for topic_id, states in self._states.items()

@@ -27,12 +27,11 @@ class CatalogWriter:
         *,
         everywhere: bool = True,
     ) -> bool:
-        """Change the topic's entry, and begin partitions of it; wait until that was acted upon,
-        here or everywhere.
+        """Writes the topic's entry and the initial states of new partitions; waits until this
+        node, or every node, has acted on them.
 
-        False if the topic, or what a beginning depends on, has changed. The topic's own entry
-        comes last: until it is written nobody looks at the others, so a change that is too
-        long for one transaction still happens at once.
+        Returns False if a condition fails. The topic's entry is written last: nobody looks at
+        partition states beyond it, so a change that needs several transactions is still atomic.
         """
         revision = 0
         for compares, operations in _chunks(holds, write_topic, topic_id, beginnings or {}):
@@ -51,9 +50,9 @@ class CatalogWriter:
             await asked(self._store.transact([], operations))
 
     async def remove_unchanged(self, entries: Mapping[str, int]) -> None:
-        """Remove those that are still at the mod-revisions given for them.
+        """Removes the entries that are still at the given mod-revisions.
 
-        Where one has changed, those that were to go with it stay for the next time.
+        One changed entry keeps the others of its transaction until the next call.
         """
         compares = [Compare(key, mod_revision) for key, mod_revision in entries.items()]
         for first in range(0, len(compares), OPERATIONS_MAX):
@@ -61,7 +60,7 @@ class CatalogWriter:
             await asked(self._store.transact(chunk, [Delete(each.key) for each in chunk]))
 
     async def catch_up(self, name: str) -> None:
-        """Wait for the change of the topic that has just outrun ours."""
+        """Waits until this node has seen the topic's newest change, which outran its own."""
         entry = await asked(self._store.get(topic_key(name)))
         if entry is None:
             raise UnknownTopicOrPartition(f"there is no topic '{name}'")

@@ -1,4 +1,4 @@
-"""The cluster's id: chosen once, by whoever starts first, and never changed."""
+"""The cluster's id, chosen by the first node that starts, and never changed."""
 
 import base64
 import uuid
@@ -10,7 +10,7 @@ _KEY = "cluster/id"
 
 
 async def establish_cluster_id(store: MetaStore, new_id: Callable[[], uuid.UUID]) -> str:
-    """The id, made now if there is none yet: 22 url-safe characters, as in Kafka."""
+    """Reads the id, or creates it: 22 url-safe characters, as in Kafka."""
     proposal = base64.urlsafe_b64encode(new_id().bytes).rstrip(b"=")
     if (await store.transact([Compare(_KEY, 0)], [Put(_KEY, proposal)])).committed:
         return proposal.decode()

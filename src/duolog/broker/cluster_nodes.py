@@ -1,4 +1,4 @@
-"""Which nodes are alive: what placing a topic and answering a client have to know of them."""
+"""The live nodes of the cluster, as placement and metadata answers need them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,34 +7,34 @@ from typing import Protocol
 from duolog.model.cluster import ROLES, LiveNode, NodeRecord, Registration
 
 NO_BROKER_EPOCH = 0
-"""Of a node that is alone: nobody registers, so the entry that would say it is absent."""
+"""Broker epoch of a sole node. Without registration its entry is absent: mod-revision 0."""
 
 
 class ClusterNodes(Protocol):
     @property
     def live(self) -> Mapping[int, LiveNode]:
-        """By id, as this node knows them now."""
+        """Live nodes by id, as this node knows them now."""
         ...
 
     @property
     def records(self) -> Mapping[int, NodeRecord]:
-        """What is remembered of nodes, also of those that are gone."""
+        """Stored records of all nodes by id, including those that are gone."""
         ...
 
     @property
     def controller(self) -> int | None:
-        """None while there is none."""
+        """Node id of the controller; None while there is none."""
         ...
 
     def address_of(self, node: int, door: str) -> tuple[str, int] | None:
-        """Where that node's door is; None while it is gone or has no such door."""
+        """Address of a node's listener; None if the node is gone or has no such listener."""
         ...
 
 
 class SoleNode:
-    """A node that is alone: always alive, and its own controller.
+    """A node without a cluster: always alive, and its own controller.
 
-    It is not asked where its doors are: whoever asks has come through one of them.
+    Knows no addresses: every client has already reached one of its listeners.
     """
 
     def __init__(self, node: int, rack: str = "") -> None:
@@ -58,5 +58,5 @@ class SoleNode:
 
 
 def live_brokers(nodes: ClusterNodes) -> list[LiveNode]:
-    """Those that can hold partitions, in the order of their ids."""
+    """Live nodes with the broker role, which can hold partitions, by ascending id."""
     return [node for _, node in sorted(nodes.live.items()) if "broker" in node.registration.roles]

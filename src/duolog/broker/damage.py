@@ -1,10 +1,10 @@
-"""Going on behind what cannot be read."""
+"""Skips damaged batches when a log is read."""
 
 from duolog.log.log import Log
 
 
 def past_damage(log: Log, offset: int) -> int:
-    """The offset at which to read on, when the batch at `offset` turned out to be damaged."""
+    """First offset after the damaged batch at `offset`, where reading continues."""
     for damage in log.damaged:
         if damage.first_offset <= offset < damage.next_offset:
             return damage.next_offset

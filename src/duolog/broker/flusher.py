@@ -1,4 +1,4 @@
-"""Group commit: what is appended while a sync runs is made durable by the next one.
+"""Group commit: appends that arrive while a sync runs are made durable by the next one.
 
 One flusher per log directory. A failed sync is fatal for the directory and never retried:
 the kernel may have dropped the dirty pages and would report success the second time.
@@ -17,16 +17,16 @@ class Flushable(Protocol):
     """A partition, as the flusher sees it."""
 
     def begin_sync(self) -> tuple[list[Syncable], int]:
-        """What to sync, and up to where everything is durable then."""
+        """Files to sync, and the end offset that they make durable."""
         ...
 
     def finish_sync(self, end_offset: int) -> None:
-        """It is. Called before the next one begins: the log knows of one at a time, and what was
-        cut off it meanwhile bounds that one."""
+        """Marks the log durable up to the offset. Called before the next sync begins, because the
+        log tracks one sync at a time: a truncation meanwhile lowers that sync's bound."""
         ...
 
     def synced(self, end_offset: int) -> None:
-        """Tell those who wait for it, while the disk has the next one to do."""
+        """Settles the waiters; called once the disk is busy with the next sync."""
         ...
 
 
@@ -46,34 +46,34 @@ class Flusher:
         self._syncing: list[tuple[Flushable, int]] = []
         self._started_ns = 0
         self.failure: OSError | None = None
-        """That ended it."""
+        """The error after which nothing is synced any more; None while all is well."""
         self._round = 0
-        """The number of the sync that runs, or ran last."""
+        """Number of the sync that runs or, if none does, ran last."""
         self._drained: list[tuple[int, asyncio.Future[None]]] = []
-        """Who waits for which round."""
+        """Waiters of `drain`, each with the round that releases it."""
         self.after_sync: list[Callable[[], None]] = []
-        """Called when all partitions of a sync were told: doors send what it has released."""
+        """Called after a sync has settled its waiters: the APIs send the released answers."""
 
     def request(self, partition: Flushable) -> None:
-        """Make what the partition has written durable, then call its `synced`."""
+        """Schedules a sync of what the partition has written, and then its `synced`."""
         self._dirty[partition] = None
         if not self._syncing:
             self._start()
 
     def forget(self, partition: Flushable) -> None:
-        """The partition is gone; a running sync may still call its `synced`."""
+        """Drops a partition that is gone; a running sync may still call its `synced`."""
         self._dirty.pop(partition, None)
 
     async def drain(self) -> None:
-        """Wait until everything requested so far is durable, or has failed."""
+        """Waits until everything requested so far is durable, or the flusher has failed."""
         if self._syncing:
             drained: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            # What is requested from now on has later rounds, and is not waited for.
+            # Later requests belong to later rounds, and are not waited for.
             self._drained.append((self._round + bool(self._dirty), drained))
             await drained
 
     def give_up(self, failure: OSError) -> None:
-        """The directory cannot be trusted any more; nothing in it is made durable from now on."""
+        """Stops for good: the log directory cannot be trusted after a failed sync or undo."""
         if self.failure is None:
             self.failure = failure
             self._syncing.clear()
@@ -90,7 +90,7 @@ class Flusher:
                 targets += wanted
                 self._syncing.append((partition, end_offset))
         except OSError as error:
-            # Nobody could ever say again what is durable and what is not.
+            # From here on, nobody could tell what is durable.
             self.give_up(error)
             return
         self._dirty.clear()
@@ -114,7 +114,7 @@ class Flusher:
             partition.synced(end_offset)
         for released in self.after_sync:
             released()
-        # Where nothing runs, what the next round was for has been forgotten.
+        # If no sync runs, the partitions of the next round were forgotten, so none will follow.
         self._release_drained(done if self._syncing else self._round + 1)
 
     def _release_drained(self, done: int) -> None:

@@ -1,4 +1,4 @@
-"""The follower's side of a partition: what its leader sends is proved, then appended as it is.
+"""The follower's side of a partition: verifies the leader's batches, appends them unchanged.
 
 Partition derives from it; broker/replication/copier.py drives it.
 """
@@ -18,11 +18,11 @@ class FollowingReplica(Replica):
     __slots__ = ("_fsync",)
 
     _fsync: bool
-    """Whether a record counts only once it is on disk."""
+    """True if a record counts as copied only once it is on disk (durability `fsync`)."""
 
     @property
     def copied_offset(self) -> int:
-        """Up to where this copy is as durable as the topic asks: where to copy on."""
+        """End of the records that are as durable here as the topic asks: the next to fetch."""
         return self.log.durable_offset if self._fsync else self.log.end_offset
 
     def epoch_before(self, offset: int) -> int:
@@ -32,12 +32,13 @@ class FollowingReplica(Replica):
         return self.log.epoch_at(offset - 1)
 
     def append_copied(self, data: memoryview, from_offset: int, next_offset: int) -> None:
-        """Take over batches from the leader, who was asked from one offset and says to go on at
-        another. CorruptBatch, and nothing is taken, if one is not right."""
+        """Appends the leader's batches for the range from `from_offset` (requested) to
+        `next_offset` (as the leader says). Raises CorruptBatch, appending none, if one is wrong."""
         if from_offset > self.log.end_offset:
-            # An earlier copy has asked for it: the hole would be taken for a gap of the leader's.
+            # Requested before this copy was cut: the missing records would look like a gap in
+            # the leader's own log.
             raise CorruptBatch(
-                f"the leader answers from {from_offset} on, behind the end {self.log.end_offset}"
+                f"the answer begins at {from_offset}, after the log's end {self.log.end_offset}"
             )
         now_ms = self._clock.now_ms()
         self._begin_with_whole_batch(data)
@@ -58,7 +59,8 @@ class FollowingReplica(Replica):
             self._flusher.request(self)
 
     def _begin_with_whole_batch(self, data: memoryview) -> None:
-        """The leader's log can begin inside a batch, which is copied as a whole all the same."""
+        """Moves an empty log's start back to that of the first batch: the leader's start offset
+        can lie inside a batch, which is copied whole."""
         offset = self.log.end_offset
         if len(data) >= HEADER_BYTES and offset == self.log.start_offset:
             header = read_header(data)
@@ -66,9 +68,10 @@ class FollowingReplica(Replica):
                 self.restart_at(header.base_offset)
 
     def _cut_where_different(self, data: memoryview) -> None:
-        """What is not durable yet was not reported, so the leader could not tell that it differs.
+        """Truncates where the leader's batches differ from records here that are not durable yet.
 
-        Two batches at one offset are the same if they are of the same epoch.
+        The fetch reports only durable records, so the leader could not see the divergence. Two
+        batches at one offset are the same if they have the same leader epoch.
         """
         end_offset = self.log.end_offset
         for header, _ in iter_batches(data):
@@ -83,12 +86,13 @@ class FollowingReplica(Replica):
     def _proved(
         self, data: memoryview, from_offset: int, next_offset: int
     ) -> list[tuple[BatchHeader, memoryview]]:
-        """The batches that this copy lacks: length, checksum, offset and epoch are checked."""
+        """Checks offset, checksum and epoch of each batch; returns those that this copy lacks."""
         batches: list[tuple[BatchHeader, memoryview]] = []
         end_offset = self.log.end_offset
         offset, epoch = from_offset, self.epoch_before(end_offset)
         for header, batch in iter_batches(data):
-            # The first may begin earlier, and those may be known that are not durable yet.
+            # The first batch may begin before `from_offset`; leading batches may be here already,
+            # not durable yet.
             is_known = not batches and header.next_offset <= end_offset
             is_due = header.base_offset >= (offset if batches else end_offset)
             is_further = offset < header.next_offset <= next_offset
@@ -111,14 +115,14 @@ class FollowingReplica(Replica):
         return batches
 
     def skip_to(self, offset: int) -> None:
-        """The leader holds nothing between the end of this copy and the offset any more."""
+        """Moves the log's end up to `offset`: the leader has no records left in between."""
         if offset > self.log.end_offset:
             self.log.skip_to(offset)
             if self._fsync:
                 self._flusher.request(self)
 
     def cut(self, found: Divergence) -> None:
-        """Give up what the leader does not have, as far as its answer tells."""
+        """Truncates the log to where it agrees with the leader's, by the leader's epoch answer."""
         offset = cut_offset(self.log.epochs, self.log.end_offset, found)
         self.cut_to(max(0, offset))
 
@@ -127,11 +131,11 @@ class FollowingReplica(Replica):
         if offset >= end_offset:
             return
         if offset < self.high_watermark:
-            # Never without an unclean election, or damage: the new leader lacks what was
-            # committed, and this copy has to follow it all the same.
+            # Happens only after an unclean election, or damage: the new leader lacks committed
+            # records, and this copy must follow it nevertheless.
             self.is_incomplete = True
             log.error(
-                "committed records are cut",
+                "committed records cut off",
                 topic=self.topic.name,
                 partition=self.index,
                 first_offset=offset,
@@ -149,7 +153,7 @@ class FollowingReplica(Replica):
         )
 
     def restart_at(self, offset: int) -> None:
-        """Drop everything: the leader's log begins later than this one ends."""
+        """Empties the log and begins it at `offset`, since the leader has nothing older."""
         self.log.reset_to(offset)
         self._forget_cut()
 
@@ -158,11 +162,11 @@ class FollowingReplica(Replica):
         log_ = self.log
         self.high_watermark = min(max(self.high_watermark, log_.start_offset), log_.end_offset)
         self._recall_producers()
-        # Among them a copier that copied from the leader before, and others beside this.
-        self.refuse_waiting(LeadershipLost("what was waited for has been cut off the log"))
+        # Waiters may include a copier of this node that awaits the durability of records cut here.
+        self.refuse_waiting(LeadershipLost("the awaited records were cut off the log"))
 
     def adopt(self, high_watermark: int, start_offset: int, end_offset: int) -> None:
-        """Take over what the leader says is committed, and where its log begins and ends."""
+        """Adopts the leader's high watermark and start offset; notes whether this copy is whole."""
         if start_offset > self.log.start_offset:
             if start_offset > self.log.end_offset:
                 self.restart_at(start_offset)

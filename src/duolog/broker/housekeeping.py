@@ -1,8 +1,8 @@
-"""What a node does beside serving: checkpoints, retention, compaction, thinning, scrubbing.
+"""Background duties of a node: checkpoints, retention, compaction, thinning, scrubbing.
 
-Each duty is one loop over the partitions that need it; passing over the others costs next to
-nothing. Heavy work on immutable files is offloaded; what changes a log happens here, on the
-event loop, where its owner is.
+Each duty is one loop over the partitions that need it; skipping the others costs next to
+nothing. Heavy work on immutable files is offloaded to threads; changes of a log are made on the
+event loop, which owns it.
 """
 
 import asyncio
@@ -20,25 +20,25 @@ from duolog.model.names import USAGE_TOPIC
 from duolog.observe.logs import get_logger
 
 CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
-"""A checkpoint is due early once this much was written."""
+"""Bytes written since the last checkpoint that make the next one due early."""
 CHECKPOINT_LOOK_SECONDS = 1.0
 
 SNAPSHOTS_PER_CHECKPOINT_MAX = 64
-"""Keeps a checkpoint short; the rest take their turn at the next one."""
+"""Maximum number of producer snapshots per checkpoint, to keep it short; the rest follow later."""
 
 DOUBTS_SECONDS = 1.0
-"""How soon a segment is verified of which a follower refuses a batch."""
+"""Interval at which segments are verified from which a follower refused a batch."""
 
 DOUBTED_AGAIN_MS = 60_000
-"""After which one that was found intact is verified again."""
+"""Time after which a doubted segment that was found intact is verified again."""
 
 PARTITIONS_AT_ONCE = 500
-"""Looked at before others are served, while none of them needs anything."""
+"""Partitions looked at per turn of the event loop, if none of them needs work."""
 
 T = TypeVar("T")
 
 Thinnable = tuple[Partition, KeptRanges, int]
-"""A partition, which of its offsets are still wanted, and below which offset that is known."""
+"""A partition, its offset ranges still needed, and the offset below which these are known."""
 
 log = get_logger("housekeeping")
 
@@ -47,18 +47,18 @@ class Housekeeping:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.quarantined = sum(len(each.log.damaged) for each in broker.partitions())
-        """Batches set aside because they are damaged, over all partitions."""
+        """Number of damaged batches set aside, over all partitions."""
         self.thinning: Callable[[], Iterable[Thinnable]] = tuple
-        """Partitions that may be thinned; others are served between one and the next."""
+        """Yields partitions that may be thinned; the event loop serves others in between."""
         self._trusted_ms: dict[str, int] = {}
-        """Segments that were in doubt and found intact, and when."""
+        """Segment path → time at which a doubted segment was found intact."""
         self._removals: set[asyncio.Task[None]] = set()
         self._checkpoint_bytes_in = 0
         self._checkpoint_ms = 0
         self._checkpoint_after_ms = 0
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs all duties until cancelled."""
         settings = self._broker.settings
         async with asyncio.TaskGroup() as duties:
             self._checkpoint_ms = self._broker.clock.monotonic_ms()
@@ -68,14 +68,14 @@ class Housekeeping:
             expired_s = settings.integer("log.retention.check.interval.ms") / 1000
             duties.create_task(_every(expired_s, self.expire))
             cleaned_s = settings.integer("log.cleaner.interval.ms") / 1000
-            # One after the other: what both write of a segment has the same name.
+            # One after the other, because both write a segment's replacement under one name.
             duties.create_task(_every(cleaned_s, self.compact, self.thin))
             duties.create_task(_every(DOUBTS_SECONDS, self.verify_doubted))
             duties.create_task(self._scrub())
 
     async def checkpoint_if_due(self) -> None:
-        """A checkpoint syncs files of its own, which delays acknowledgements; so there is none
-        while little was written since the last one, unless that was long ago."""
+        """Writes a checkpoint after CHECKPOINT_AFTER_BYTES or its interval, whichever is first;
+        not more often, because its syncs delay acknowledgements."""
         now_ms, bytes_in = self._broker.clock.monotonic_ms(), self._broker.bytes_in
         if (
             bytes_in - self._checkpoint_bytes_in >= CHECKPOINT_AFTER_BYTES
@@ -85,7 +85,7 @@ class Housekeeping:
             await self.checkpoint()
 
     async def checkpoint(self) -> None:
-        """Bound what the next start must scan, whatever the durability of the topics."""
+        """Bounds what recovery must scan: requests syncs, snapshots producers, writes points."""
         broker = self._broker
         snapshots = SNAPSHOTS_PER_CHECKPOINT_MAX
         changed: dict[Partition, int | None] = {}
@@ -113,7 +113,8 @@ class Housekeeping:
         producers_before_ms = now_ms - broker.settings.integer("producer.id.expiration.ms")
         async for partition in self._each_partition(_all):
             if partition.topic.name != USAGE_TOPIC:
-                # A node that was down for long must be recognised when it repeats its lines.
+                # Kept for ever: a node may repeat its usage lines after a long absence, and must
+                # be recognised.
                 partition.expire_producers(producers_before_ms)
             partition.log.roll_if_aged(now_ms)
             for segment in partition.log.to_prove(now_ms):
@@ -147,14 +148,16 @@ class Housekeeping:
                 await self._rewrite(partition, plan.build, "log compacted")
 
     async def thin(self) -> None:
-        """Let one old message not hold everything behind it."""
+        """Rewrites segments in which few messages are still needed, so that one old message does
+        not hold everything behind it."""
         for number, (partition, kept_ranges, below_offset) in enumerate(self.thinning()):
             plan = None
             is_worth_a_look = len(partition.log.segments) > 1
             if is_worth_a_look and self._is_live(partition):
                 plan = partition.log.plan_thinning(kept_ranges, below_offset=below_offset)
             if plan is not None:
-                # What was done when it was planned may be replayed meanwhile.
+                # Checked again before the swap: messages that were done when this was planned may
+                # have been replayed since.
                 still_holds = partial(plan.holds, kept_ranges)
                 await self._rewrite(partition, plan.build, "log thinned", still_holds)
             elif is_worth_a_look or number % PARTITIONS_AT_ONCE == 0:
@@ -192,7 +195,7 @@ class Housekeeping:
     async def _each_partition(
         self, select: Callable[[Sequence[Partition]], Iterable[Partition]]
     ) -> AsyncIterator[Partition]:
-        """Every selected partition that is there when its turn comes. Others are served in
+        """Yields the selected partitions that still exist at their turn, serving clients in
         between."""
         partitions = tuple(self._broker.partitions())
         for first in range(0, len(partitions), PARTITIONS_AT_ONCE):
@@ -203,7 +206,7 @@ class Housekeeping:
                     yield partition
 
     async def _scrub(self) -> None:
-        """Read every sealed segment now and then, slowly, to find damage before a client does."""
+        """Verifies all sealed segments periodically, at a limited rate, to find damage early."""
         settings = self._broker.settings
         bytes_per_second = settings.integer("log.scrub.bytes.per.second")
         while bytes_per_second:
@@ -219,7 +222,7 @@ class Housekeeping:
             await asyncio.sleep(settings.integer("log.scrub.interval.ms") / 1000)
 
     async def verify_doubted(self) -> None:
-        """Look at once where a follower says that it was sent something damaged."""
+        """Verifies the segments from which followers received damaged batches."""
         now_ms = self._broker.clock.monotonic_ms()
         doubted, self._broker.doubted = self._broker.doubted, {}
         if not doubted:
@@ -252,7 +255,7 @@ class Housekeeping:
     async def _offload(
         self, partition: Partition, work: Callable[[], T], *, lengthy: bool = False
     ) -> T | None:
-        """The result of blocking work on the partition; None when it was deleted meanwhile."""
+        """Runs blocking work in a thread; returns None if the partition was deleted meanwhile."""
         try:
             result = await self._broker.disk.offload(work, lengthy=lengthy)
         except OSError:
@@ -266,7 +269,7 @@ class Housekeeping:
         return routes.get((partition.topic.name, partition.index)) is partition
 
     def _unlink_later(self, partition: Partition, segments: list[Segment]) -> None:
-        """After `file.delete.delay.ms`, off the event loop: a large file takes long."""
+        """Deletes files after `file.delete.delay.ms`, in a thread because large ones take long."""
 
         disk = self._broker.disk
         paths = [path for segment in segments for path in segment.paths]
@@ -306,5 +309,5 @@ async def _every(seconds: float, *duties: Callable[[], Awaitable[None]]) -> None
             try:
                 await duty()
             except (OSError, StorageFailed) as error:
-                # A full disk, mostly. No promise depends on a duty: it is tried again.
+                # Mostly a full disk. No guarantee depends on one run of a duty: the next retries.
                 log.error("duty failed", duty=duty.__name__, error=str(error))

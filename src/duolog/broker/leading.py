@@ -1,7 +1,7 @@
-"""A partition's role, and how far what this node leads is committed.
+"""The leader's side of a partition: its role, and the advance of the high watermark.
 
-Partition derives from it. A role comes from the catalog (broker/broker.py); what the other
-replicas have is reported by their fetches (broker/replication/served_copies.py).
+Partition derives from it. The role comes from the catalog (broker/broker.py); followers report
+their progress by their fetches (broker/replication/served_copies.py).
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from duolog.model.partition_state import NO_LEADER, PartitionEntry
 
 
 class CopiedWrites:
-    """Told of each write in place of the flusher, where the write is not all that counts."""
+    """Takes the flusher's place in a replicated partition: followers are woken, too."""
 
     def request(self, partition: "LeadingReplica") -> None:
         partition.written()
@@ -26,7 +26,7 @@ _COPIED_WRITES = CopiedWrites()
 
 
 class LeadingReplica(FollowingReplica):
-    """Leads, as the only replica, until it is told otherwise."""
+    """A replica with a role; until the catalog says otherwise, the leader and only replica."""
 
     __slots__ = (
         "_defers",
@@ -44,9 +44,9 @@ class LeadingReplica(FollowingReplica):
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self.entry: PartitionEntry | None = None
-        """The state that the present role comes from."""
+        """Catalog entry from which the current role was taken."""
         self.is_leader = True
-        """Whether requests to the leader are answered here: not while suspended."""
+        """True if this node answers as the leader: False while it is suspended."""
         self.in_sync_count = 1
         self.leadership: Leadership | None = None
         """None unless this node leads and there are other replicas."""
@@ -56,10 +56,10 @@ class LeadingReplica(FollowingReplica):
         self._not_leading: Refusal | None = None
         self._writes: Flusher | CopiedWrites = parts.flusher
         self._defers = True
-        """Whether somebody is to be told of each write before it can be committed."""
+        """True if a write is not committed at once: it waits for a sync, or for followers."""
 
     def lead(self, entry: PartitionEntry, node: int, *, lag_ms_max: int) -> bool:
-        """Lead as the entry says; whether that is a new epoch."""
+        """Becomes or stays leader, as the entry says. Returns True if this begins a new epoch."""
         state = entry.state
         is_new = self.entry is None or state.leader_epoch > self.leader_epoch or not self.leads
         is_known = self.entry is not None and self.entry.mod_revision >= entry.mod_revision
@@ -83,7 +83,7 @@ class LeadingReplica(FollowingReplica):
                 now_ms=now_ms,
             )
         elif not is_known:
-            # What is known already settles nothing that was proposed upon it.
+            # Not for an entry known already: it does not settle a proposal made upon it.
             self.leadership.committed(state, now_ms)
         self.in_sync_count = len(state.in_sync)
         self._settle_writes()
@@ -91,7 +91,7 @@ class LeadingReplica(FollowingReplica):
         return is_new
 
     def follow(self, entry: PartitionEntry) -> bool:
-        """Follow whoever leads, if anybody; whether this node led until now."""
+        """Becomes or stays follower, as the entry says. Returns True if this node led before."""
         led = self.leads and self.entry is not None
         state = entry.state
         if self.leads:
@@ -109,15 +109,15 @@ class LeadingReplica(FollowingReplica):
         return led
 
     def retire(self) -> bool:
-        """Have no role any more; whether this node led until now."""
+        """Gives up any role, as the copy is dropped. Returns True if this node led before."""
         led = self.leads and self.entry is not None
-        self._not_leading = NotLeader(f"topic '{self.topic.name}' is not here any more")
+        self._not_leading = NotLeader(f"this node no longer holds topic '{self.topic.name}'")
         self.leadership = None
         self._settle_refusal()
         return led
 
     def suspend(self, refusal: Refusal) -> None:
-        """Answer nobody for the leader: the others may have elected another one by now."""
+        """Stops answering as leader: the cluster may have elected another one by now."""
         self._suspended = refusal
         self._settle_refusal()
         self._wake_all()
@@ -128,12 +128,13 @@ class LeadingReplica(FollowingReplica):
 
     @property
     def leads(self) -> bool:
-        """Whether it is this node's epoch, though it may be suspended."""
+        """True if this node leads the current epoch, even while suspended."""
         return self._not_leading is None
 
     @property
     def is_current(self) -> bool:
-        """Whether all that earlier leaders may have committed is known to be committed."""
+        """True if the high watermark has reached the epoch's start: everything that earlier
+        leaders may have committed is committed."""
         return self.high_watermark >= self._epoch_start_offset
 
     @property
@@ -142,22 +143,22 @@ class LeadingReplica(FollowingReplica):
 
     @property
     def is_replicated(self) -> bool:
-        """Whether other nodes hold copies, too."""
+        """True if other nodes hold copies, too."""
         return self.entry is not None and len(self.entry.state.replicas) > 1
 
     @property
     def leader(self) -> int:
-        """The node that leads, as this one knows; NO_LEADER while nobody does."""
+        """Node id of the leader, as this node knows it; NO_LEADER while there is none."""
         return NO_LEADER if self.entry is None else self.entry.state.leader
 
     @property
     def is_fenced(self) -> bool:
-        """Whether its disk has failed, or it is gone."""
+        """True if the disk has failed, or the partition was dropped."""
         return self._fenced is not None
 
     @property
     def is_following(self) -> bool:
-        """Whether another node leads and can be copied from."""
+        """True if another node leads, so that this one copies from it."""
         return self._not_leading is not None and self._fenced is None and self.leader >= 0
 
     def _settle_refusal(self) -> None:
@@ -171,7 +172,7 @@ class LeadingReplica(FollowingReplica):
         self._defers = is_copied or self._fsync
 
     def written(self) -> None:
-        """More is in the log: others can copy it, and it may become committed."""
+        """Wakes the followers and requests a sync, or recounts, after an append."""
         if self._copying:
             for copying in tuple(self._copying):
                 copying.end_advanced(self)
@@ -181,7 +182,7 @@ class LeadingReplica(FollowingReplica):
             self.recount()
 
     def recount(self) -> None:
-        """Move the high watermark to where the replicas, as far as is known, have come."""
+        """Advances the high watermark by the known positions of the replicas."""
         if not self.leads:
             return
         own_end_offset = self.copied_offset
@@ -201,32 +202,32 @@ class LeadingReplica(FollowingReplica):
             self._settle_durable()
 
     def wait_durable(self, end_offset: int, waiter: Waiter) -> None:
-        """Tell the waiter once this copy alone is as durable as the topic asks."""
+        """Settles the waiter once this copy alone is as durable as the topic asks."""
         if self.copied_offset >= end_offset:
             waiter.settle(None)
         else:
             self._waiting_durable.append((end_offset, waiter))
 
     def make_durable(self, end_offset: int, waiter: Waiter) -> None:
-        """As `wait_durable`, whoever has written it."""
+        """Requests a sync, then waits like `wait_durable`; for records that were copied here."""
         self._flusher.request(self)
         self.wait_durable(end_offset, waiter)
 
     async def until_committed(self, end_offset: int) -> None:
-        """NotLeader when leadership goes before the high watermark has reached the offset."""
+        """Waits for the high watermark to reach the offset; raises if leadership is lost first."""
         if self.high_watermark < end_offset:
             committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self.wait_committed(end_offset, FutureWaiter(committed))
             await committed
 
     def check_leading(self) -> None:
-        """Refuse what only the leader may answer."""
+        """Raises NotLeader, or the suspension's refusal, unless this node answers as leader."""
         refusal = self._not_leading or self._suspended
         if refusal is not None:
             raise refusal.with_traceback(None)
 
     def fence(self, failure: Refusal, waiting: Refusal | None = None) -> None:
-        """Take no more writes. Who waits is told `waiting`, or else the failure."""
+        """Refuses all further writes with `failure`; waiters get `waiting`, or else `failure`."""
         self._fenced = failure
         self._settle_refusal()
         self._refuse_all_waiting(waiting or failure)

@@ -1,7 +1,7 @@
-"""Until when this node surely counts as alive for the others.
+"""The lease deadline: until then, the cluster surely takes this node for alive.
 
-A process that was stopped for a while finds requests in its sockets when it goes on, and serves
-them before any timer fires. So whoever answers for a leader compares the time first.
+A process that was stopped for a while finds requests in its sockets when it continues, and would
+serve them before any timer fires. So everything that answers as a leader checks the time first.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,6 @@ class Liveness:
 
     def __init__(self) -> None:
         self.until_ns = NEVER_NS
-        """On the monotonic clock. A node alone is never taken for dead."""
+        """Deadline on the monotonic clock; NEVER_NS for a sole node, which has no lease."""
         self.look: Callable[[], object] = lambda: None
-        """To be called once that time has come: it suspends what must not be served."""
+        """Callback for when the deadline has passed: suspends the node's leaderships."""

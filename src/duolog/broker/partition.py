@@ -1,8 +1,8 @@
-"""One partition as this node holds it: the leader's hot path. Its role is in leading.py.
+"""The leader's hot path of one partition: checking and appending batches.
 
 Everything here runs on the event loop without awaiting between a check and its effect, so
-there is nothing to lock. A door stages the batches of one read event, then writes them with
-one call; waiting for durability is a queue ordered by offset.
+there is nothing to lock. An API stages the batches of one read event, then writes them with
+one call; waiting for durability is a queue ordered by offset. Roles are in leading.py.
 """
 
 from duolog.broker.catalog import Topic
@@ -30,10 +30,10 @@ from duolog.records.validation import check_batch, check_records
 ANY_EPOCH = -1
 
 RETRY_AFTER_MS = 100
-"""How long a partition refuses writes after one has failed."""
+"""Time for which a partition refuses writes after one has failed."""
 
 _BATCH_LENGTH, _ATTRIBUTES, _LAST_OFFSET_DELTA, _MAX_TIMESTAMP, _PRODUCER_ID = 1, 5, 6, 8, 9
-"""Places in a BatchHeader: what every batch is asked for is found faster by place than by name."""
+"""Indexes of BatchHeader's hot fields: indexing is faster than access by name."""
 
 
 class Partition(LeadingReplica):
@@ -52,7 +52,7 @@ class Partition(LeadingReplica):
         self.configure(parts.topic)
 
     def configure(self, topic: Topic) -> None:
-        """Follow a change of the topic's configuration."""
+        """Applies the topic's configuration, at first and after changes."""
         config = topic.config
         self.topic = topic
         self.log.config = config
@@ -72,7 +72,7 @@ class Partition(LeadingReplica):
             self.recount()
 
     def check_epoch(self, epoch: int) -> None:
-        """Refuse a request that knows an older or a newer leader than there is."""
+        """Refuses a request that carries an older or a newer leader epoch than this one."""
         if epoch == ANY_EPOCH or epoch == self.leader_epoch:
             return
         if epoch < self.leader_epoch:
@@ -80,7 +80,7 @@ class Partition(LeadingReplica):
         raise UnknownLeaderEpoch(f"the leader epoch is still {self.leader_epoch}, not {epoch}")
 
     def check_in_sync(self) -> None:
-        """Refuse what has to be on more replicas than there are in sync."""
+        """Raises NotEnoughReplicas if fewer than min.insync.replicas are in sync (acks=all)."""
         leadership = self.leadership
         least = 1 if leadership is None else leadership.min_in_sync
         if self.in_sync_count < least:
@@ -88,10 +88,10 @@ class Partition(LeadingReplica):
             raise NotEnoughReplicas("fewer replicas are in sync than min.insync.replicas")
 
     def stage(self, batch: memoryview, now_ms: int) -> tuple[int, int]:
-        """Check a batch and queue it for `write_staged`.
+        """Checks a batch and queues it for `write_staged`.
 
         Returns its base offset, and the offset that the high watermark must reach before it
-        may be acknowledged. A duplicate is not written again and gets its first offset.
+        may be acknowledged. A duplicate is not written again; the original's offset is returned.
         """
         header = self._admit(batch, now_ms)
         if header[_PRODUCER_ID] >= 0:
@@ -109,10 +109,10 @@ class Partition(LeadingReplica):
     def append_alone(
         self, batch: memoryview, now_ms: int, *, is_own: bool = False
     ) -> tuple[int, int]:
-        """As `stage` and `write_staged`, for the only batch of a read event.
+        """Does `stage` and `write_staged` in one, for the only batch of a read event.
 
-        `is_own`: it was built here a moment ago, is what it says, and has the times that the
-        topic wants.
+        `is_own`: this node has just built the batch, with a valid checksum and timestamps, so
+        most checks are skipped.
         """
         header = self._admit(batch, now_ms, is_own=is_own)
         is_numbered = header[_PRODUCER_ID] >= 0
@@ -138,7 +138,7 @@ class Partition(LeadingReplica):
         return base_offset, end_offset
 
     def _admit(self, batch: memoryview, now_ms: int, *, is_own: bool = False) -> BatchHeader:
-        """The header of a batch that may be appended, unless its producer sent it before."""
+        """Checks whether a batch may be appended, apart from duplicates; returns its header."""
         if self._failure is not None:
             self._check_failure(now_ms)
         examines = self._examines
@@ -156,7 +156,7 @@ class Partition(LeadingReplica):
         return header
 
     def _examine(self, batch: memoryview, header: BatchHeader, now_ms: int) -> BatchHeader:
-        """What only some topics want: opened batches, stamped or bounded times."""
+        """Applies what only some topics ask for: keys, LogAppendTime, bounds of timestamps."""
         config = self.topic.config
         if config.cleanup_compact:
             check_records(
@@ -181,7 +181,7 @@ class Partition(LeadingReplica):
         return header
 
     def write_staged(self, now_ms: int) -> None:
-        """Write what was staged. StorageFailed means that none of it will ever be read."""
+        """Writes the staged batches. StorageFailed: none of them will ever be read."""
         try:
             self.log.write_staged(now_ms)
         except StorageFailed as failure:
@@ -200,10 +200,10 @@ class Partition(LeadingReplica):
             self._retry_ms = now_ms + RETRY_AFTER_MS
 
     def _check_failure(self, now_ms: int) -> None:
-        """Refuse while the partition is fenced, or a write has failed a moment ago.
+        """Refuses while the partition is fenced, or RETRY_AFTER_MS after a failed write.
 
-        Each failed write costs reading the producers' state again, and on a full disk all
-        clients try again at once.
+        Each failed write costs a rebuild of the producers' state, and on a full disk all
+        clients retry at once.
         """
         failure = self._failure
         assert failure is not None
@@ -212,7 +212,7 @@ class Partition(LeadingReplica):
         self._failure = self._retry_ms = None
 
     async def append(self, batch: bytearray) -> int:
-        """Append one batch of our own and return its base offset once it is committed."""
+        """Appends one batch that this node built; returns its base offset once committed."""
         now_ms = self._clock.now_ms()
         base_offset, end_offset = self.stage(memoryview(batch), now_ms)
         self.write_staged(now_ms)

@@ -1,4 +1,4 @@
-"""Hands out producer ids that no other node, and no earlier run, has handed out."""
+"""Hands out producer ids that are unique over all nodes and restarts."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from duolog.model.errors import RequestTimedOut
 from duolog.ports.metastore import Compare, MetaStore, Put, StoreUnavailable
 
 _KEY = "producer_ids/next"
-"""Holds the first id that nobody has reserved yet."""
+"""Key of the first producer id that no node has reserved yet."""
 
 _BLOCK_IDS = 1_000
 """Ids reserved by one transaction; a restart loses the unused ones of its last block."""
@@ -22,8 +22,8 @@ class ProducerIds:
         while True:
             for producer_id in self._free:
                 return producer_id
-            # Shared by everybody who finds the block used up, and shielded from each of them:
-            # a client that hangs up must not cost the others their ids.
+            # Shared by all callers that find the block used up, and shielded from each: a client
+            # that hangs up must not cancel the reservation for the others.
             if self._reserving is None or self._reserving.done():
                 self._reserving = asyncio.create_task(self._reserve_block())
             await asyncio.shield(self._reserving)

@@ -1,4 +1,4 @@
-"""One copy of a partition: its log, how far readers may see, and who waits for it.
+"""One copy of a partition: its log, its high watermark, and those who wait for it.
 
 Partition derives from it. Everything here runs on the event loop without awaiting between a
 check and its effect, so there is nothing to lock.
@@ -26,13 +26,13 @@ from duolog.ports.disk import Syncable
 PRODUCERS_SNAPSHOT = "producers"
 
 SNAPSHOT_AFTER_BATCHES = 1_000
-"""Batches after which a partition's producer state is written down again: what a restart
-has to replay at most, but for what arrived since the last checkpoint."""
+"""Batches after which the producer state is snapshotted again. Bounds what a restart replays,
+apart from batches since the last checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a replica is made of."""
+    """Constructor arguments of a replica."""
 
     topic: Topic
     index: int
@@ -41,18 +41,18 @@ class Parts:
     clock: Clock
     leader_epoch: int
     high_watermark: int | None = None
-    """None if all of the log is committed, as where there is no other replica."""
+    """None if all of the log is committed, as it is for a sole replica."""
 
 
 class Copying(Protocol):
-    """Another node that copies the log from here."""
+    """A follower on another node that copies this log."""
 
     def end_advanced(self, replica: "Replica") -> None:
-        """There is more to copy."""
+        """Called when there are new records to copy."""
         ...
 
     def watermark_advanced(self, replica: "Replica") -> None:
-        """More of what was copied is committed; it can be told with the next answer."""
+        """Called when the high watermark rises; the next answer to the follower may tell it."""
         ...
 
 
@@ -89,28 +89,28 @@ class Replica:
         self.leader_epoch = parts.leader_epoch
         committed = parts.high_watermark
         self.high_watermark = parts.log.end_offset if committed is None else committed
-        """Readers see offsets below it. It never goes back."""
+        """End of the committed records, which readers see. Never moves back on a leader."""
         self.is_incomplete = False
-        """Whether durable records are missing here: such a copy must not lead."""
+        """True if durable records are missing: such a copy must not lead."""
         self.batches_in = 0
         self._snapshot_batches = 0
-        """How many of them there were at the last snapshot."""
+        """Value of `batches_in` at the last producer snapshot."""
         self.bytes_in = 0
         self.bytes_out = 0
         self.produced: PartitionTally = UNMETERED_PARTITION
         self.fetched: Tally = UNMETERED
-        """What users of the Kafka door use of it."""
+        """Usage by Kafka consumers; `produced` is that by producers."""
         self._flusher = parts.flusher
         self._clock = parts.clock
         self._failure: Refusal | None = None
         self._retry_ms: int | None = None
-        """When writing may be tried again; None if never."""
+        """Time from which writes are tried again after a failure; None: never."""
         self._waiting: deque[tuple[int, Waiter]] = deque()
         self._waiting_durable: deque[tuple[int, Waiter]] = deque()
         self._readers: dict[Reader, None] = {}
         self._copying: dict[Copying, None] = {}
         self._snapshot: tuple[int, bytes] | None = None
-        """Of the producers, at that offset; not written down yet."""
+        """Producer state and its offset, taken but not yet written to disk."""
         self._producers = self._rebuild_producers()
 
     @property
@@ -118,7 +118,7 @@ class Replica:
         return self.log.end_offset
 
     def wait_committed(self, end_offset: int, waiter: Waiter) -> None:
-        """Tell the waiter once the high watermark, now below the offset, has reached it."""
+        """Settles the waiter once the high watermark, now below the offset, reaches it."""
         self._waiting.append((end_offset, waiter))
 
     def read(self, offset: int, bytes_max: int) -> LogSlice | None:
@@ -133,7 +133,7 @@ class Replica:
             raise unreadable(error) from error
 
     def load(self, piece: LogSlice) -> bytes:
-        """The bytes of what `read` found."""
+        """Reads the bytes of a slice that `read` returned."""
         try:
             data = piece.file.pread(piece.length, piece.position)
         except OSError as error:
@@ -177,7 +177,7 @@ class Replica:
                 copying.watermark_advanced(self)
 
     def _settle_durable(self) -> None:
-        """Tell those who wait for this copy only."""
+        """Settles those who wait for this copy alone to be durable."""
         waiting, durable_offset = self._waiting_durable, self.log.durable_offset
         while waiting and waiting[0][0] <= durable_offset:
             waiting.popleft()[1].settle(None)
@@ -187,13 +187,13 @@ class Replica:
             reader.advanced()
 
     def _wake_all(self) -> None:
-        """Whoever is served from here has to look again."""
+        """Wakes all readers and followers, after a change of role or a failure."""
         self._wake_readers()
         for copying in tuple(self._copying):
             copying.end_advanced(self)
 
     def refuse_waiting(self, failure: Refusal) -> None:
-        """Tell those who wait for what the log does not hold."""
+        """Fails those who wait beyond the log's end, after a truncation or a failed write."""
         end_offset = self.log.end_offset
         refused = []
         for waiting in (self._waiting, self._waiting_durable):
@@ -211,10 +211,10 @@ class Replica:
                 waiting.popleft()[1].settle(refusal)
 
     def take_snapshot(self) -> Callable[[], None] | None:
-        """The producers' state, as work that writes it down and may be offloaded.
+        """Snapshots the producers' state; returns the function that writes it, to be offloaded.
 
-        None while it is not all durable yet, then it is to be asked for again: a snapshot
-        must not know more than the log does after a crash.
+        Returns None until the log is durable up to the snapshot, for the caller to try again: a
+        snapshot must not know more than the log after a crash.
         """
         if self._snapshot is None:
             self._snapshot = self.log.end_offset, self._producers.snapshot()
@@ -237,10 +237,10 @@ class Replica:
         self._producers.expire(before_ms)
 
     def _recall_producers(self) -> None:
-        """Forget what producers sent and the log does not have.
+        """Rebuilds the producers' state from the log, after a failed write or a truncation.
 
-        Where that cannot be found out, a repetition could not be told from a new batch; where
-        the write could not be undone, a sync may have failed unseen. Both end the directory.
+        The directory is fenced if the rebuild fails, since a repeated batch could not be told
+        from a new one; or if the write could not be undone, since a sync may have failed unseen.
         """
         failure = self.log.failure
         try:

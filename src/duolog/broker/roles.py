@@ -1,7 +1,7 @@
-"""Which partitions this node leads: as the catalog says, unless it must not.
+"""Roles of this node's partitions: leader or follower by the catalog, unless it must not lead.
 
-Changes come from the catalog's follower, one at a time; whoever serves what is led, or copies
-what is followed, is told at once.
+Changes come from the catalog's follower, one at a time; the listeners that serve led partitions,
+or copy followed ones, are called at once.
 """
 
 from collections.abc import Iterable
@@ -14,36 +14,36 @@ from duolog.model.partition_state import PartitionEntry, PartitionState
 from duolog.observe.logs import get_logger
 
 UNREGISTERED = -1
-"""The broker epoch of a node of a cluster that the others do not know yet."""
+"""Broker epoch of a cluster node that has not registered yet."""
 
 log = get_logger("roles")
 
 
 class LeadershipListener(Protocol):
-    """Called on the event loop, and must not take long.
+    """Listener to leadership changes. Called on the event loop, so it must be fast.
 
-    The log may hold records that are not committed yet: whoever needs its content waits
-    `until_committed` of its end first.
+    The log may hold uncommitted records: a listener that needs its content first waits
+    `until_committed` for its end.
     """
 
     def leading(self, partition: Partition) -> None:
-        """This node leads from now on, in a new epoch."""
+        """Called when this node begins to lead in a new epoch."""
         ...
 
     def left(self, partition: Partition) -> None:
-        """It does not any more, or the partition is gone."""
+        """Called when this node stops leading, or the partition is dropped."""
         ...
 
 
 class CopyingListener(Protocol):
-    """Keeps copies up to date (broker/replication/replicator.py)."""
+    """Listener that keeps copies up to date (broker/replication/replicator.py)."""
 
     def role_changed(self, partition: Partition) -> None:
-        """It is led by another node, or by this one, or gone."""
+        """Called when the partition's leader may have changed, or the partition is dropped."""
         ...
 
     def unfit(self, partition: Partition) -> None:
-        """This node was elected, and must not lead while others could."""
+        """Called when this node was elected but lacks records, so that it refuses to lead."""
         ...
 
 
@@ -57,11 +57,11 @@ class Roles:
         self._broker_epoch = NO_BROKER_EPOCH
 
     def await_registration(self) -> None:
-        """In a cluster nothing is led before the others know this run of the node."""
+        """Leads nothing until `registered`: the cluster must know this run of the node first."""
         self._broker_epoch = UNREGISTERED
 
     def registered(self, broker_epoch: int, partitions: Iterable[Partition]) -> None:
-        """What was decided about an earlier registration of this node does not count any more."""
+        """Takes a new broker epoch; elections under earlier registrations no longer count."""
         self._broker_epoch = broker_epoch
         for partition in partitions:
             if partition.entry is not None:
@@ -81,20 +81,20 @@ class Roles:
             copying.role_changed(partition)
 
     def give_up(self, partition: Partition) -> None:
-        """The partition is gone from this node."""
+        """Ends the role of a partition that this node drops."""
         if partition.retire():
             self._left(partition)
         for copying in self.copying:
             copying.role_changed(partition)
 
     def damaged(self, partition: Partition) -> None:
-        """Damage was found before the tail: others should lead, and the copy be made again."""
+        """Reconsiders the role after damage was found before the tail: others should lead."""
         if partition.entry is not None and partition.is_replicated:
             self.take(partition, partition.entry)
 
     @property
     def is_suspended(self) -> bool:
-        """Whether this node may be taken for dead, so that what it knows may be outdated."""
+        """True if the cluster may take this node for dead, so that its catalog may be stale."""
         return self._suspended is not None
 
     def suspend(self, refusal: Refusal, partitions: Iterable[Partition]) -> None:
@@ -113,16 +113,16 @@ class Roles:
 
     def _may_lead(self, partition: Partition, state: PartitionState) -> bool:
         if state.broker_epoch != self._broker_epoch:
-            # It was elected before it registered anew. What an earlier run had not made durable
-            # is gone, and others may have copied it: to write other records into the same epoch
-            # would hide that the logs differ.
+            # Elected under an earlier registration. Records that the earlier run had not made
+            # durable are gone here, but others may have copied them: writing other records in
+            # the same epoch would hide that the logs differ.
             return False
         if len(state.replicas) == 1:
             return True
         others = {*state.in_sync, *state.eligible} - {self._node}
         if partition.is_incomplete or (partition.log.damaged and others):
             log.error(
-                "elected with records missing, and does not lead",
+                "elected, but refuses to lead: records are missing",
                 topic=partition.topic.name,
                 partition=partition.index,
                 leader_epoch=state.leader_epoch,

@@ -1,11 +1,11 @@
-"""The data directory: which partitions lie in it, and where recovery may start.
+"""The data directory: its partitions, and the offsets from which recovery scans their logs.
 
 <topic>-<partition>/           the log, and an empty file named after the topic's id
 <topic>-<partition>.….deleted/ a partition on its way out
 <topic>-<partition>.….stray/   a partition that the catalog does not know
-recovery-points                up to where each log was durable at some checkpoint
-recovery-points.recent         the same of those that have changed since
-high-watermarks                how far each replicated log was known to be committed
+recovery-points                durable end offset of each log, at some checkpoint
+recovery-points.recent         the same for logs that have changed since
+high-watermarks                last known high watermark of each replicated log
 """
 
 import uuid
@@ -35,7 +35,7 @@ STRAY_SUFFIX = ".stray"
 ROOT = ""
 
 RECENT_POINTS_MIN = 1_000
-"""The points of all partitions are written when so many, and a quarter of all, have changed."""
+"""Changed points above which all points are rewritten; a quarter of all, if that is more."""
 
 log = get_logger("storage")
 
@@ -60,11 +60,11 @@ class Storage:
         self._decompressed_bytes_max = decompressed_bytes_max
         self._new_id = new_id
         self._points: RecoveryPoints = {}
-        """By the topic's id: a point never vouches for a topic of the same name."""
+        """Recovery points by topic id and index: by id, so that a namesake never inherits one."""
         self._recent: RecoveryPoints = {}
-        """Those that were changed since all were written."""
+        """Points changed since all were last written."""
         self._watermarks: RecoveryPoints = {}
-        """As they were last written; of partitions with other replicas only."""
+        """High watermarks as last written; only of partitions with several replicas."""
         self._root_changed = False
 
     def load(self) -> None:
@@ -74,10 +74,10 @@ class Storage:
     def open(
         self, topic: Topic, index: int, leader_epoch: int, *, is_sole: bool = True
     ) -> Partition:
-        """Open or make a partition.
+        """Opens or creates a partition.
 
-        One that should hold records and is not there is DataMissing where it is the only
-        replica; else it begins empty, and is copied again from the others.
+        If its directory is missing although it had durable records: a sole replica raises
+        DataMissing; any other begins empty, and is copied again from the leader.
         """
         path = directory_of(topic.name, index)
         topic_id = str(topic.id)
@@ -86,7 +86,7 @@ class Storage:
         is_missing = False
         if not self._disk.exists(marker):
             if self._disk.list_names(path):
-                # A namesake that was deleted while this node was not there to see it.
+                # A deleted topic of the same name, whose deletion this node missed.
                 self._set_aside(path)
             elif recovery_point > 0:
                 missing = DataMissing(
@@ -95,7 +95,9 @@ class Storage:
                 )
                 if is_sole:
                     raise missing
-                log.error("copied again from the other replicas", reason=str(missing))
+                log.error(
+                    "partition is missing, copying it from the other replicas", reason=str(missing)
+                )
                 is_missing = True
                 recovery_point = 0
             self._disk.make_directory(path)
@@ -119,21 +121,21 @@ class Storage:
         return partition
 
     def _watermark_of(self, topic_id: str, index: int, opened: Log) -> int:
-        """What was committed stays so; the rest is counted again."""
+        """The last known high watermark, within the log's bounds; it advances again from there."""
         known = self._watermarks.get((topic_id, index), opened.start_offset)
         return min(max(known, opened.start_offset), opened.end_offset)
 
     def remove(self, partition: Partition) -> str:
-        """Take the partition's directory out of the way; the caller clears it up later."""
+        """Renames the partition's directory and returns its new path, for the caller to delete."""
         for points in (self._points, self._recent, self._watermarks):
             points.pop(_place_of(partition), None)
         return self._set_aside(directory_of(partition.topic.name, partition.index))
 
     def leftovers(self, known: Iterable[Partition]) -> list[str]:
-        """Deleted partitions whose removal a stop has interrupted.
+        """Directories of deleted partitions whose removal was interrupted.
 
-        A directory that the catalog does not know is only moved out of the way: its deletion
-        may have been interrupted, but the catalog may as well be older than the data.
+        A partition unknown to the catalog is set aside, not deleted: the catalog may be older
+        than the data.
         """
         mine = {directory_of(partition.topic.name, partition.index) for partition in known}
         deleted = []
@@ -142,7 +144,7 @@ class Storage:
                 deleted.append(name)
             elif name not in mine and not name.endswith(STRAY_SUFFIX) and self._is_partition(name):
                 log.error(
-                    "unknown partition set aside; remove it if nobody misses it",
+                    "partition unknown to the catalog set aside; delete it if it is not needed",
                     directory=self._set_aside(name, STRAY_SUFFIX),
                 )
         return deleted
@@ -151,13 +153,13 @@ class Storage:
         return any(each.startswith(TOPIC_ID_PREFIX) for each in self._disk.list_names(name))
 
     async def sync_root(self) -> None:
-        """Make new entries of the data directory durable."""
+        """Makes new and renamed entries of the data directory durable."""
         if self._root_changed:
             self._root_changed = False
             await self._disk.offload(self._disk.directory(ROOT).sync)
 
     async def write_points(self, partitions: Iterable[Partition]) -> None:
-        """Note up to where each log is durable, so that the next start scans only the rest."""
+        """Writes all recovery points, so that the next start scans only beyond them."""
         present = tuple(partitions)
         points = _points_of(present)
         if self._recent or points != self._points:
@@ -165,9 +167,9 @@ class Storage:
         await self._write_watermarks(_watermarks_of(present))
 
     async def update_points(self, changed: Iterable[Partition]) -> None:
-        """As `write_points`, for those of all partitions that may have changed.
+        """Updates the recovery points of partitions that may have changed.
 
-        While they are few, only they are written: most of many partitions are idle.
+        Writes only changed points while they are few: of many partitions, most are idle.
         """
         changed = tuple(changed)
         await self._write_watermarks(self._watermarks | _watermarks_of(changed))

@@ -1,6 +1,6 @@
-"""Follows what the metadata store holds under one prefix, and acts on each change in order.
+"""Follows one prefix of the metadata store, and acts on each change in order.
 
-One task does all of it. What it keeps up to date is changed by nobody else.
+One task does all of it, and is the only writer of the state that it maintains.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from duolog.ports.metastore import (
 )
 
 _RETRY_S = 0.5
-"""How long to wait before asking an unavailable store again."""
+"""Pause before an unavailable store is asked again."""
 
 C = TypeVar("C")
 T = TypeVar("T")
 
 
 class StoreFollower(ABC, Generic[C]):
-    """`C` is what a change of the store means to whoever follows."""
+    """Base of the followers. `C` is the type of decoded changes that `act` gets."""
 
     def __init__(self, store: MetaStore, prefix: str) -> None:
         self._store = store
@@ -35,13 +35,13 @@ class StoreFollower(ABC, Generic[C]):
         self._applied_revision = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self.elsewhere: Callable[[int], Awaitable[None]] | None = None
-        """Waits until the other nodes have acted upon a revision; None for a node alone."""
+        """Waits until the other nodes have acted on a revision; None for a sole node."""
         self.task: asyncio.Task[None] | None = None
-        """Ends only by `stop` or by a failure to act, after which what is known is stale."""
+        """Task that follows the store. Ends by `stop`, or by a failure; then all is stale."""
 
     @abstractmethod
     def replay(self, changes: ChangeSet) -> Iterable[C]:
-        """Take in one revision; what is to be acted upon, in order."""
+        """Applies one revision to the state; returns the changes to act on, in order."""
 
     @abstractmethod
     async def act(self, change: C) -> None: ...
@@ -57,7 +57,7 @@ class StoreFollower(ABC, Generic[C]):
             await asyncio.wait({self.task})
 
     async def until(self, revision: int) -> None:
-        """Wait until a revision, which must have changed the prefix, has been acted upon."""
+        """Waits until this node has acted on a revision, which must have changed the prefix."""
         if self._applied_revision >= revision:
             return
         if self.task is None or self.task.done():
@@ -67,7 +67,7 @@ class StoreFollower(ABC, Generic[C]):
         await applied
 
     async def until_everywhere(self, revision: int) -> None:
-        """As `until`, at every node that answers in time."""
+        """Waits until this node, and every other that answers in time, has acted on it."""
         await self.until(revision)
         if self.elsewhere is not None:
             await self.elsewhere(revision)
@@ -91,7 +91,7 @@ class StoreFollower(ABC, Generic[C]):
         await self._apply(self._difference(await self._store.range(self._prefix)))
 
     def _difference(self, snapshot: Snapshot) -> ChangeSet:
-        """What leads from what is known to the snapshot, as if it had been one transaction."""
+        """Changes from the known state to the snapshot, as if made by one transaction."""
         changes = [
             Change(entry.key, entry)
             for entry in snapshot.entries
@@ -118,12 +118,14 @@ class StoreFollower(ABC, Generic[C]):
     def _refuse_waiting(self, task: asyncio.Task[None]) -> None:
         for _, applied in self._waiting:
             if not applied.done():
-                applied.set_exception(RequestTimedOut("this node stopped before it was done"))
+                applied.set_exception(
+                    RequestTimedOut("this node stopped before it applied the change")
+                )
         self._waiting.clear()
 
 
 async def asked(answer: Awaitable[T]) -> T:
-    """The store's answer. Without one, whether a change happened stays unknown."""
+    """Awaits the store's answer. Without one the outcome is unknown: raises RequestTimedOut."""
     try:
         return await answer
     except StoreUnavailable as error:

@@ -1,4 +1,4 @@
-"""Who waits for a partition: for its high watermark to reach an offset, or for more to read."""
+"""Waiters of a partition: for its high watermark to reach an offset, or for more records."""
 
 import asyncio
 from typing import Protocol
@@ -7,19 +7,19 @@ from duolog.model.errors import Refusal
 
 
 class Waiter(Protocol):
-    """Somebody who waits until the partition's high watermark has reached an offset."""
+    """Waits for an offset to be committed, or durable here; settled once per registration."""
 
     def settle(self, failure: Refusal | None) -> None: ...
 
 
 class Reader(Protocol):
-    """Somebody who wants to know that there is more to read."""
+    """A long-polling reader, called when there is more to read or the role changes."""
 
     def advanced(self) -> None: ...
 
 
 class FutureWaiter:
-    """Somebody who waits in a task."""
+    """A Waiter that settles a future, for callers that await."""
 
     __slots__ = ("_future",)
 

@@ -12,7 +12,7 @@ _READ_BYTES = 256 << 10
 
 
 def read_lines(each: str) -> Iterator[list[bytes]]:
-    """What one read brought, without line ends. A last line may lack its end.
+    """Yield the lines of each read, without line ends. The last line may lack its end.
 
     Somebody who types is told what each line becomes.
     """

@@ -2,5 +2,5 @@
 
 For the command line, Spark and peers. `cluster.Cluster` finds brokers and keeps a connection
 to each; the modules named for what they do (topics, offsets, producer, consumer, groups) are
-functions over it. What a node refuses and a node that is not there are told apart (errors.py).
+functions over it. Refusals and unreachable nodes are different errors (errors.py).
 """

@@ -13,7 +13,10 @@ _INT32 = Struct(">i")
 
 
 def assigned_partitions(assignment: bytes) -> dict[str, tuple[int, ...]]:
-    """By topic. Empty for anything else: other protocols put there what they like."""
+    """Topic → partitions; empty if the bytes are no consumer assignment.
+
+    Groups of other protocols (Kafka Connect, say) put their own format there.
+    """
     assigned: dict[str, tuple[int, ...]] = {}
     try:
         version, count = _VERSION_AND_COUNT.unpack_from(assignment)

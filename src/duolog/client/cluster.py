@@ -1,4 +1,4 @@
-"""Finds the brokers, and keeps one connection to each that is asked something."""
+"""Finds the brokers of a cluster, and keeps one connection to each broker in use."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 CLIENT_ID = "duolog"
 RETRY_PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""Between attempts, while the cluster changes its mind about who leads or coordinates."""
+"""Pauses between attempts while the cluster elects leaders or moves coordinators."""
 
 _PASSING = frozenset(
     (
@@ -28,13 +28,13 @@ _PASSING = frozenset(
         "NOT_CONTROLLER",
     )
 )
-"""Refusals that end by themselves; nothing was done."""
+"""Transient refusals: the broker did nothing, and a retry can succeed."""
 
 _GROUP_KEY = 0
 
 
 class Cluster:
-    """A context manager: leaving it closes the connections."""
+    """Connections to the brokers of a cluster. A context manager: leaving it closes them."""
 
     def __init__(
         self,
@@ -59,21 +59,21 @@ class Cluster:
         node: int | None = None,
         seconds_max: float = CALL_SECONDS_MAX,
     ) -> Any:
-        """Ask a broker, or whichever was named first. kio's response."""
+        """Sends a request to a node, by default the bootstrap one, and returns kio's response."""
         connection = await self._connection(node)
         return await connection.call(api_key, fields, seconds_max=seconds_max)
 
     async def call_encoded(
         self, api_key: ApiKey, body: Sequence[Part], *, node: int | None = None
     ) -> Any:
-        """The same with the parts of a request that is encoded already."""
+        """Sends a request whose body is encoded already, in parts."""
         connection = await self._connection(node)
         return await connection.call_encoded(api_key, body)
 
     async def metadata(
         self, topics: Collection[str] | None = None, *, may_create: bool = False
     ) -> Metadata:
-        """Freshly asked for; all topics unless some are named, which may be created on the way."""
+        """Asks the cluster for metadata: of the named topics, or of all."""
         fields = request_fields(topics, may_create=may_create)
         described = read_metadata(await self.call(ApiKey.METADATA, fields))
         self._brokers = described.brokers
@@ -81,12 +81,12 @@ class Cluster:
         return described
 
     async def topic(self, name: str) -> TopicInfo:
-        """As last heard of."""
+        """Metadata of a topic, from the cache if it is there."""
         known = self._topics.get(name)
         return known or (await self.metadata([name])).topics[name]
 
     async def leader(self, topic: str, partition: int) -> int:
-        """The broker to produce to and to fetch from."""
+        """Node id of the partition's leader, which serves Produce and Fetch."""
         partitions = (await self.topic(topic)).partitions
         subject = f"partition {partition} of topic '{topic}'"
         if not 0 <= partition < len(partitions):
@@ -96,7 +96,7 @@ class Cluster:
         return partitions[partition].leader
 
     async def coordinator(self, group: str) -> int:
-        """The broker that keeps a group."""
+        """Node id of the group's coordinator, cached."""
         known = self._coordinators.get(group)
         if known is None:
             fields = {"key_type": _GROUP_KEY, "coordinator_keys": [group]}
@@ -114,7 +114,7 @@ class Cluster:
         return self._brokers.keys()
 
     async def retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Do it again while it is refused only because the cluster is changing."""
+        """Retries while the refusal is transient; forgets cached leaders before each retry."""
         for pause_seconds in RETRY_PAUSES_SECONDS:
             try:
                 return await attempt()
@@ -126,7 +126,7 @@ class Cluster:
         return await attempt()
 
     def forget(self) -> None:
-        """What was heard of leaders and coordinators no longer holds."""
+        """Clears the cache of leaders and coordinators."""
         self._topics.clear()
         self._coordinators.clear()
 
@@ -137,14 +137,15 @@ class Cluster:
             opening = self._connections[endpoint] = asyncio.create_task(
                 connect(endpoint, client_id=self._client_id, frame_bytes_max=self._frame_bytes_max)
             )
-        # Others may wait for the same connection: whoever gives up leaves it to them.
+        # Shielded: other callers may wait for the same connection, and one that is cancelled
+        # must not cancel it for them.
         return await asyncio.shield(opening)
 
     async def _endpoint(self, node: int) -> Endpoint:
         if node not in self._brokers:
             await self.metadata([])
         if node not in self._brokers:
-            raise Refused("LEADER_NOT_AVAILABLE", f"node {node}", "nobody knows its address")
+            raise Refused("LEADER_NOT_AVAILABLE", f"node {node}", "its address is unknown")
         return self._brokers[node]
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The admin API, as far as it is about the cluster."""
+"""Client of the admin API's cluster routes: description, events, draining."""
 
 import msgspec
 
@@ -21,9 +21,9 @@ class NodeSummary(msgspec.Struct):
     admin: str
     peer: str
     leads: int
-    """Partitions that it leads."""
+    """Number of partitions that the node leads."""
     copies: int
-    """Partitions of which it holds a copy."""
+    """Number of partitions of which the node holds a copy."""
 
 
 class PartitionSummary(msgspec.Struct):
@@ -35,8 +35,7 @@ class PartitionSummary(msgspec.Struct):
 class ClusterDetails(msgspec.Struct):
     cluster_id: str
     in_touch: bool
-    """Whether the node that tells this hears from the metadata store. If not, the rest is what
-    it last heard."""
+    """True if the answering node reaches the metadata store; otherwise the rest may be stale."""
     controller: int | None
     controller_epoch: int
     nodes: list[NodeSummary]
@@ -75,7 +74,7 @@ class ClusterOperator(AdminClient):
         return told.reasons
 
     async def events(self, limit: int) -> list[ClusterEvent]:
-        """Newest first."""
+        """The cluster's latest events, newest first."""
         told: _Events = await self.ask(
             "GET", f"/cluster/events?limit={limit}", _Events, "the events"
         )

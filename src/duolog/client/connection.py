@@ -1,4 +1,4 @@
-"""One connection to one broker: requests go out as they come, answers arrive in that order."""
+"""One pipelined connection to one broker: responses arrive in the order of the requests."""
 
 import asyncio
 import itertools
@@ -24,17 +24,17 @@ from duolog.wire.kafka.frames import SIZE_BYTES, encode_header, parse_response_h
 from duolog.wire.kafka.messages import decode_response, encode_request
 
 Part = bytes | memoryview
-"""Of a frame."""
+"""A piece of a request frame."""
 
 IN_FLIGHT_MAX = 64
-"""Requests that wait for their answers on one connection; more wait to be sent."""
+"""Maximum number of unanswered requests per connection; further requests wait to be sent."""
 FRAME_BYTES_MAX = 128 << 20
 CALL_SECONDS_MAX = 30.0
 CONNECT_SECONDS_MAX = 5.0
 
 _READ_AHEAD_BYTES = 1 << 20
 _JOINED_BYTES_MAX = 64 << 10
-"""Of a frame that is sent in one piece; to copy a larger one costs more than another packet."""
+"""Largest frame that is joined into one write; copying a larger one costs more than a packet."""
 _SIZE = Struct(">i")
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
@@ -46,7 +46,7 @@ class _Call(NamedTuple):
 
 
 class Connection:
-    """Opened by `connect`. Once it is closed, every call raises what closed it."""
+    """A connection opened by `connect`. After it fails, every call raises the failure's cause."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Connection:
         *,
         seconds_max: float = CALL_SECONDS_MAX,
     ) -> Any:
-        """kio's response of the version in versions.py."""
+        """Sends a request in the version that versions.py names, and returns kio's response."""
         body = encode_request(api_key, self._version(api_key), fields)
         return await self.call_encoded(api_key, [body], seconds_max=seconds_max)
 
@@ -91,19 +91,19 @@ class Connection:
         *,
         seconds_max: float = CALL_SECONDS_MAX,
     ) -> Any:
-        """The same with the parts of a request of that version."""
+        """Sends a request body that is encoded already, in the version that versions.py names."""
         version = self._version(api_key)
         try:
             async with asyncio.timeout(seconds_max), self._slots:
                 return await self._exchange(api_key, version, body)
         except TimeoutError:
-            # Answers come in order: nothing behind a missing one will be there sooner.
+            # Responses come in order: none behind the missing one can arrive sooner.
             failure = Unreachable(self._endpoint, f"did not answer within {seconds_max:g} s")
             self._fail(failure)
             raise failure from None
 
     def close(self) -> None:
-        self._fail(Unreachable(self._endpoint, "was left"))
+        self._fail(Unreachable(self._endpoint, "was disconnected by this client"))
         self._receiving.cancel()
 
     async def learn_versions(self) -> None:
@@ -159,16 +159,16 @@ class Connection:
             self._fail(Unreachable(self._endpoint, f"went away: {reason_of(error)}"))
         except MalformedMessage as error:
             where = f"the address {endpoint_text(self._endpoint)}"
-            self._fail(Garbled(f"{where} answers with what is no Kafka response: {error}"))
+            self._fail(Garbled(f"{where} does not answer with a Kafka response: {error}"))
 
     def _answered(self, frame: memoryview) -> None:
         if not self._waiting:
-            raise MalformedMessage("an answer to nothing")
+            raise MalformedMessage("a response without a request")
         call = self._waiting[0]
         version = VERSIONS[call.api_key]
         correlation_id, at = parse_response_header(call.api_key, version, frame, 0, len(frame))
         if correlation_id != call.correlation_id:
-            raise MalformedMessage("an answer to another request")
+            raise MalformedMessage("a response to another request")
         response = decode_response(call.api_key, version, frame[at:])
         self._waiting.popleft()
         if not call.answer.done():
@@ -188,7 +188,7 @@ class Connection:
 async def connect(
     endpoint: Endpoint, *, client_id: str, frame_bytes_max: int = FRAME_BYTES_MAX
 ) -> Connection:
-    """A connection that knows which versions the broker serves."""
+    """Opens a connection and asks the broker which API versions it serves."""
     host, port = endpoint
     try:
         async with asyncio.timeout(CONNECT_SECONDS_MAX):

@@ -1,4 +1,4 @@
-"""Reads records of a topic: ranges of offsets, or on and on."""
+"""Reads records of a topic: a range of offsets per partition, bounded or endless."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -15,7 +15,7 @@ from duolog.records.record import Record
 from duolog.wire.kafka.apis import ApiKey
 
 WAIT_MS = 500
-"""How long a broker keeps a fetch that finds nothing."""
+"""Long-poll time of a fetch that finds no records."""
 FETCH_BYTES_MAX = 16 << 20
 PARTITION_BYTES_MAX = 4 << 20
 DECOMPRESSED_BYTES_MAX = 128 << 20
@@ -26,12 +26,12 @@ _ANSWER_SECONDS_MAX = 30.0
 
 
 class Span(NamedTuple):
-    """What to read of one partition."""
+    """Range of offsets to read from one partition."""
 
     partition: int
     first_offset: int
     end_offset: int | None = None
-    """None reads on for ever."""
+    """End of the range; None: read for ever."""
 
 
 class Fetched(NamedTuple):
@@ -39,11 +39,11 @@ class Fetched(NamedTuple):
     error: str | None
     high_watermark: int
     batches: bytes
-    """Whole batches; the first may begin before the offset that was asked for."""
+    """Whole batches; the first may begin before the requested offset."""
 
 
 class Chunk(NamedTuple):
-    """Some records of one partition, in order."""
+    """Consecutive records of one partition."""
 
     partition: int
     records: list[Record]
@@ -53,9 +53,9 @@ class Chunk(NamedTuple):
 async def consume(
     cluster: Cluster, topic: str, spans: Iterable[Span], *, wait_ms: int = WAIT_MS
 ) -> AsyncGenerator[Chunk, None]:
-    """All spans to their ends. One fetch per leader is on its way at a time.
+    """Reads all spans to their ends, with one fetch in flight per leader.
 
-    Ends only when every span has one, and a span's end has been written.
+    Waits for a span's end to be written; never ends if a span has no end.
     """
     left = {span.partition: span for span in spans}
     fetches: dict[asyncio.Task[list[Fetched]], int] = {}
@@ -98,7 +98,7 @@ async def fetch(
     bytes_max: int = FETCH_BYTES_MAX,
     partition_bytes_max: int = PARTITION_BYTES_MAX,
 ) -> list[Fetched]:
-    """What one broker has from these offsets on; it waits a while if that is nothing."""
+    """Sends one Fetch for these partitions and offsets; a long poll if there is no record yet."""
     partitions = [
         {
             "partition": partition,
@@ -151,7 +151,7 @@ async def _by_leader(
 
 
 async def _pause(cluster: Cluster, topic: str, fetched: Fetched, failures: int) -> int:
-    """Wait out a change of leaders, for a while; any other refusal is final."""
+    """Sleeps after a transient refusal and returns the new failure count; raises any other."""
     assert fetched.error is not None
     if not is_passing(fetched.error) or failures >= len(RETRY_PAUSES_SECONDS):
         raise Refused(fetched.error, f"partition {fetched.partition} of topic '{topic}'")
@@ -161,7 +161,7 @@ async def _pause(cluster: Cluster, topic: str, fetched: Fetched, failures: int) 
 
 
 def whole_batches(data: bytes) -> bytes:
-    """Without the torn batch at the end that a broker may send when its answer is full."""
+    """Cuts off the incomplete last batch that a broker sends when its answer is full."""
     at = 0
     while len(data) - at >= HEADER_BYTES:
         size = read_header(data, at).size
@@ -172,10 +172,10 @@ def whole_batches(data: bytes) -> bytes:
 
 
 def _records(topic: str, fetched: Fetched, span: Span) -> tuple[list[Record], int]:
-    """The records of the span, and where to read on.
+    """Records of the span, and the next offset to fetch.
 
-    That is after the last batch, not after the last record: compaction may have taken
-    records from its end.
+    The next offset follows the last batch, not the last record: compaction may have removed
+    records from the batch's end.
     """
     records: list[Record] = []
     next_offset = span.first_offset

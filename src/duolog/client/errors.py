@@ -1,4 +1,4 @@
-"""The two ways in which a node does not do what it was asked: it refuses, or it is not there."""
+"""Client errors: a node refuses the request, cannot be reached, or answers garbage."""
 
 import os
 import socket
@@ -11,11 +11,11 @@ Endpoint = tuple[str, int]
 
 
 class ClientError(Exception):
-    """What was asked was not done, or not known to be done. The text is one sentence."""
+    """A request failed, or its outcome is unknown. The text is one sentence."""
 
 
 class Unreachable(ClientError):
-    """Nobody answers, or the connection broke. Whether the last request was done is unknown."""
+    """No answer, or a broken connection: the outcome of the last request is unknown."""
 
     def __init__(self, endpoint: Endpoint, reason: str) -> None:
         super().__init__(f"the node at {endpoint_text(endpoint)} {reason}")
@@ -23,24 +23,24 @@ class Unreachable(ClientError):
 
 
 class Garbled(ClientError):
-    """The answer is not what it claims to be: damaged, or from something that is no node."""
+    """The answer cannot be decoded: it is damaged, or the address is not that of a node."""
 
 
 class Refused(ClientError):
-    """The node understood and did not do it."""
+    """The node understood the request and refused it."""
 
     def __init__(self, name: str, subject: str, message: str = "") -> None:
         super().__init__(f"{subject}: {message or name}")
         self.name = name
-        """As on the wire: `UNKNOWN_TOPIC_OR_PARTITION`, `QueueDoesNotExist`."""
+        """Error name as on the wire: `UNKNOWN_TOPIC_OR_PARTITION`, `QueueDoesNotExist`."""
         self.subject = subject
-        """What it was about, for people: `topic 'orders'`."""
+        """Subject of the request in words: `topic 'orders'`."""
         self.message = message
-        """The node's own words; may be empty."""
+        """The node's error message; may be empty."""
 
 
 def check(code: Any, subject: str, message: str | None = None) -> None:
-    """Raise what an error code of a Kafka answer means, unless it means success."""
+    """Raises Refused if the error code of a Kafka response is not NONE."""
     if int(code):
         raise Refused(code_name(code), subject, message or "")
 
@@ -51,7 +51,7 @@ def code_name(code: Any) -> str:
 
 
 def reason_of(error: OSError) -> str:
-    """What the system says, in a few words; asyncio puts its own in their place."""
+    """The system's short text for an errno; asyncio replaces strerror by a longer one."""
     if error.errno is not None and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Consumer groups: which there are, who is in them, and how far they came."""
+"""Consumer groups: listing, members and their assignments, committed offsets."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ _NO_MEMBER = {"generation_id_or_member_epoch": -1, "member_id": "", "group_insta
 class GroupListing(NamedTuple):
     id: str
     protocol_type: str
-    """`consumer`, or empty where offsets were committed without members."""
+    """`consumer`; empty for a group that has committed offsets but no members."""
     state: str
 
 
@@ -37,7 +37,7 @@ class GroupInfo(NamedTuple):
 
 
 async def list_groups(cluster: Cluster) -> list[GroupListing]:
-    """Of all brokers, sorted by id."""
+    """Groups of all brokers, sorted by id."""
     answers = await asyncio.gather(
         *(_list_of_broker(cluster, node) for node in await cluster.brokers())
     )
@@ -67,7 +67,7 @@ async def describe_group(cluster: Cluster, group: str) -> GroupInfo:
 
 
 async def committed_offsets(cluster: Cluster, group: str) -> dict[TopicPartition, int]:
-    """Everything that the group has committed."""
+    """All offsets that the group has committed."""
     fields = {"groups": [{"group_id": group, "topics": None}], "require_stable": True}
     answered = await _ask_coordinator(cluster, group, ApiKey.OFFSET_FETCH, fields, _offsets)
     offsets = {}
@@ -82,7 +82,7 @@ async def committed_offsets(cluster: Cluster, group: str) -> dict[TopicPartition
 async def commit_offsets(
     cluster: Cluster, group: str, offsets: Mapping[TopicPartition, int]
 ) -> None:
-    """From outside, which only a group without members allows."""
+    """Commits as no member of the group; refused unless the group is empty."""
     topics = [
         {
             "name": topic,
@@ -105,7 +105,7 @@ async def commit_offsets(
 async def delete_offsets(
     cluster: Cluster, group: str, partitions: Collection[TopicPartition]
 ) -> None:
-    """Forget how far the group came in these partitions."""
+    """Deletes the group's committed offsets of these partitions."""
     topics = [
         {"name": topic, "partitions": [{"partition_index": each} for each in indexes]}
         for topic, indexes in _by_topic(partitions).items()
@@ -129,7 +129,7 @@ async def _list_of_broker(cluster: Cluster, node: int) -> list[GroupListing]:
 async def _ask_coordinator(
     cluster: Cluster, group: str, api_key: ApiKey, fields: Mapping[str, Any], read: Any
 ) -> Any:
-    """What `read` makes of the answer; it raises Refused for errors in it."""
+    """Asks the group's coordinator, with retries; `read` extracts the result or raises Refused."""
 
     async def attempt() -> Any:
         node = await cluster.coordinator(group)

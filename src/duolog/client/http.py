@@ -1,4 +1,4 @@
-"""HTTP/1.1 to one address, over one connection that is kept: a request, then its answer."""
+"""HTTP/1.1 client of one address, over one keep-alive connection, without pipelining."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 class HttpAnswer:
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
-    """Names in lower case."""
+    """Header names are in lower case."""
     body: bytes = b""
 
 
 class HttpClient:
-    """Does one thing at a time. A context manager: leaving it closes the connection."""
+    """Sends one request at a time. A context manager: leaving it closes the connection."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -36,7 +36,7 @@ class HttpClient:
 
     @property
     def host(self) -> str:
-        """As the Host header has it."""
+        """Value of the Host header."""
         return endpoint_text(self.endpoint)
 
     async def request(
@@ -48,9 +48,9 @@ class HttpClient:
         *,
         seconds_max: float = ANSWER_SECONDS_MAX,
     ) -> HttpAnswer:
-        """`target` is path and query, encoded; names of headers are in lower case.
+        """Sends one request; `target` is the encoded path and query, header names are lower case.
 
-        Never sent twice: it may have been done.
+        Never retries: the server may have done the request although its answer was lost.
         """
         lines = [f"{method} {target} HTTP/1.1"]
         lines += [f"{name}: {value}" for name, value in {"host": self.host, **headers}.items()]
@@ -100,10 +100,10 @@ class HttpClient:
                     raise Unreachable(self.endpoint, "closed the connection without an answer")
                 parser.feed(data)
         except httptools.HttpParserCallbackError as error:
-            # What our own parser raised, httptools has put behind an error that says nothing.
+            # httptools hides the exception of our callback behind an error without a reason.
             raise Garbled(f"the answer of {self.host} {error.__context__}") from None
         except httptools.HttpParserError:
-            raise Garbled(f"the address {self.host} answers with what is no HTTP") from None
+            raise Garbled(f"the address {self.host} does not answer in HTTP") from None
         return parser
 
     def close(self) -> None:
@@ -124,11 +124,11 @@ class HttpClient:
 
 
 class _TooLong(Exception):
-    """Its text follows "the answer"."""
+    """The answer exceeds a limit. The text continues "the answer of <host>"."""
 
 
 class _AnswerParser:
-    """httptools calls the methods that it knows by name."""
+    """Collects one answer; httptools calls the `on_...` methods by name."""
 
     def __init__(self) -> None:
         self.answer = HttpAnswer()

@@ -1,4 +1,4 @@
-"""What Metadata says: which brokers there are, which topics, and who leads what."""
+"""The Metadata API: brokers, topics, and each partition's leader and replicas."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ NO_LEADER = -1
 class PartitionInfo(NamedTuple):
     partition: int
     leader: int
-    """NO_LEADER while there is none."""
+    """Node id of the leader, or NO_LEADER."""
     leader_epoch: int
     replicas: tuple[int, ...]
     in_sync: tuple[int, ...]
@@ -23,7 +23,7 @@ class TopicInfo(NamedTuple):
     id: UUID | None
     is_internal: bool
     partitions: tuple[PartitionInfo, ...]
-    """In the order of their indexes, which have no gaps."""
+    """All partitions, ordered by index; the indexes have no gaps."""
 
 
 class Metadata(NamedTuple):
@@ -34,13 +34,13 @@ class Metadata(NamedTuple):
 
 
 def request_fields(topics: Iterable[str] | None, *, may_create: bool = False) -> dict[str, Any]:
-    """`None` asks for all topics. Asking creates one only where it may."""
+    """Fields of a Metadata request; `None` asks for all topics."""
     named = None if topics is None else [{"topic_id": None, "name": name} for name in topics]
     return {"topics": named, "allow_auto_topic_creation": may_create}
 
 
 def read_metadata(response: Any) -> Metadata:
-    """Refused when a topic that was asked for cannot be described."""
+    """Reads a Metadata response; raises Refused if a topic in it has an error."""
     topics = {}
     for topic in response.topics:
         check(topic.error_code, f"topic '{topic.name}'")

@@ -1,4 +1,4 @@
-"""Where partitions start and end, and what came first from a time on."""
+"""The ListOffsets API: start and end offsets of partitions, and offsets by timestamp."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -22,21 +22,21 @@ _ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
 class Bounds(NamedTuple):
     start_offset: int
     end_offset: int
-    """The next offset that will be written, as far as readers may go."""
+    """High watermark: readers see the records below it."""
 
     @property
     def offset_count(self) -> int:
-        """As many as records, unless compaction took some."""
+        """Number of offsets; more than the records if compaction removed some."""
         return self.end_offset - self.start_offset
 
 
 async def list_offsets(
     cluster: Cluster, wanted: Mapping[TopicPartition, int], *, missing_ok: bool = False
 ) -> dict[TopicPartition, int]:
-    """Per partition, the first offset at or after a time in ms, or EARLIEST or LATEST.
+    """Maps each partition to the first offset at or after a time in ms, or EARLIEST or LATEST.
 
-    NO_OFFSET where nothing is that young. Partitions that are not there are left out, if
-    they may be missing, and refused otherwise.
+    NO_OFFSET: the partition has no record that young. A partition that does not exist is left
+    out if `missing_ok`, and refused otherwise.
     """
 
     async def attempt() -> dict[TopicPartition, int]:

@@ -1,4 +1,4 @@
-"""The admin API, as far as it is about queues."""
+"""Client of the admin API's queue routes."""
 
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -9,7 +9,7 @@ from duolog.client.errors import Garbled, Refused
 from duolog.client.http import HttpAnswer, HttpClient
 
 NO_MESSAGE = "MessageDoesNotExist"
-"""The name under which it is refused to look at a message that is not there."""
+"""Name of the refusal when a peeked message does not exist."""
 
 
 class Counts(msgspec.Struct):
@@ -33,9 +33,9 @@ class QueueDetails(QueueSummary):
     attributes: dict[str, str]
     tags: dict[str, str]
     topic: str
-    """Whose records are the messages."""
+    """The topic whose records are the queue's messages."""
     topic_records: int
-    """Those of done messages, too."""
+    """Number of the topic's records, those of done messages included."""
     created_ms: int
     oldest_message_age_seconds: float | None
 
@@ -47,7 +47,7 @@ class PeekedMessage(msgspec.Struct):
     state: str
     receive_count: int
     visible_ms: int | None
-    """When a message that is hidden becomes visible."""
+    """Time at which a message in flight becomes visible; None unless in flight."""
     sent_ms: int
     group_id: str | None
     deduplication_id: str | None
@@ -59,7 +59,7 @@ class PeekedMessage(msgspec.Struct):
 class Page(msgspec.Struct):
     messages: list[PeekedMessage]
     next: int | None
-    """Where to look on in the partition; None at its end."""
+    """Offset of the next page; None at the partition's end."""
 
 
 class _Queues(msgspec.Struct):
@@ -73,7 +73,7 @@ class _Replayed(msgspec.Struct):
 class _Error(msgspec.Struct):
     error: str
     code: str = ""
-    """What the status alone does not tell: `QueueDoesNotExist`, or another of Refused's names."""
+    """Name of the refusal, such as `QueueDoesNotExist`; empty if only the status is known."""
 
 
 class AdminClient(HttpClient):
@@ -91,7 +91,7 @@ class AdminClient(HttpClient):
         try:
             return msgspec.json.decode(answer.body, type=shape)
         except msgspec.MsgspecError:
-            raise Garbled(f"the address {self.host} is not that of an admin API") from None
+            raise Garbled(f"the address {self.host} is not an admin API") from None
 
 
 class OperatorClient(AdminClient):
@@ -104,7 +104,7 @@ class OperatorClient(AdminClient):
         return found
 
     async def message(self, name: str, message_id: str) -> PeekedMessage:
-        """By id, without receiving it."""
+        """Finds a message by id and peeks at it, without receiving it."""
         target = f"{_path(name)}/messages?{urlencode({'id': message_id})}"
         page: Page = await self.ask("GET", target, Page, _subject(name))
         return page.messages[0]
@@ -112,14 +112,14 @@ class OperatorClient(AdminClient):
     async def messages(
         self, name: str, *, partition: int, from_offset: int, limit: int, state: str | None
     ) -> Page:
-        """Messages of a partition from an offset on, without receiving them."""
+        """Peeks at the messages of a partition from an offset on, without receiving them."""
         asked = {"partition": partition, "from": from_offset, "limit": limit}
         query = urlencode(asked if state is None else {**asked, "state": state})
         page: Page = await self.ask("GET", f"{_path(name)}/messages?{query}", Page, _subject(name))
         return page
 
     async def replay(self, name: str, from_ms: int, to_ms: int) -> int:
-        """How many messages of that time were done and will be delivered again."""
+        """Makes done messages of that time range ready again; returns their number."""
         body = msgspec.json.encode({"from_ms": from_ms, "to_ms": to_ms})
         target = f"{_path(name)}/replay"
         answered: _Replayed = await self.ask("POST", target, _Replayed, _subject(name), body)

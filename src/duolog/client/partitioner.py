@@ -1,4 +1,4 @@
-"""Which partition a key belongs to: as the Java client has it, and those that follow it."""
+"""Maps a key to its partition by murmur2, like the Java client's default partitioner."""
 
 _SEED = 0x9747B28C
 _M = 0x5BD1E995

@@ -1,4 +1,4 @@
-"""One open connection to another node: requests out, answers back in any order."""
+"""One open connection to another node: multiplexed requests, answered in any order."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,26 +27,26 @@ HELLO_CORRELATION = 0
 
 @dataclass(frozen=True, slots=True)
 class LinkBounds:
-    """Of each connection to another node."""
+    """Limits of each connection to another node."""
 
     in_flight_max: int = IN_FLIGHT_MAX
-    """Requests that wait for answers; more wait to be sent."""
+    """Maximum number of unanswered requests; further ones are queued."""
     queued_max: int = 4_096
-    """Requests that wait to be sent; more are refused."""
+    """Maximum number of queued requests; further ones are refused."""
     queued_bytes_max: int = 64 << 20
     backlog_bytes_max: int = 8 << 20
-    """What the socket has not taken before further requests wait."""
+    """Unsent bytes in the transport above which requests are queued (back-pressure)."""
     connect_ms_max: int = 2_000
-    """To connect and to shake hands."""
+    """Time-out of connecting and the hello."""
     ping_after_ms: int = 2_000
-    """How long a node that owes answers may be silent before it is pinged. If it is silent for
-    as long again, the connection is given up."""
+    """Silence after which a node that owes answers is pinged; after as much silence again, the
+    connection fails."""
     backoff_ms_min: int = 50
     backoff_ms_max: int = 2_000
 
 
 class PeerCall:
-    """A request and where its answer goes."""
+    """A request and the future of its answer."""
 
     __slots__ = ("answer", "body", "connection", "correlation", "kind")
 
@@ -55,12 +55,12 @@ class PeerCall:
         self.body = body
         self.answer = answer
         self.connection: PeerConnection | None = None
-        """Over which it was sent; until then the other node cannot have acted on it."""
+        """The connection that sent it. None: not sent, so the other node cannot have done it."""
         self.correlation = 0
 
 
 class PeerConnection:
-    """A Session. `send` may be called once `opened` is done."""
+    """Implements ports.transport.Session. `send` may be called once `opened` is done."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class PeerConnection:
         self._node = node
         self._transport = transport
         self.hello = hello
-        """What this side said about itself."""
+        """This node's hello, as sent on this connection."""
         self._bounds = bounds
         self._cluster = cluster
         self._on_room = on_room
@@ -92,7 +92,7 @@ class PeerConnection:
         self._pinged_at: float | None = None
         self._watch: asyncio.TimerHandle | None = None
         self.opened: asyncio.Future[str | None] = self._loop.create_future()
-        """Done when it is known who is at the other side, or why it cannot be talked to."""
+        """Resolves after the hellos: None on success, else the reason of the failure."""
         body = encode_hello(hello)
         self._outbox.add([encode_frame(HELLO_CORRELATION, PeerKind.HELLO, body)])
 
@@ -121,18 +121,18 @@ class PeerConnection:
             self._watch_again()
 
     def cancel(self, call: PeerCall) -> None:
-        """Its caller does not wait any more."""
+        """Cancels a call that its caller no longer waits for."""
         if self._calls.pop(call.correlation, None) is not None and self._failure is None:
             self._outbox.add([encode_frame(call.correlation, PeerKind.CANCEL)])
             self._call_ended()
 
     def retire(self) -> None:
-        """Send nothing more, and close when the last answer is there."""
+        """Accepts no further calls, and closes after the last answer."""
         self._is_retired = True
         self._call_ended()
 
     def fail(self, reason: str) -> None:
-        """Close now. Requests that were sent have an unknown outcome."""
+        """Closes at once. Requests in flight have an unknown outcome."""
         if self._failure is None:
             self._failure = reason
             self._transport.abort()
@@ -154,7 +154,7 @@ class PeerConnection:
                 if self._failure is not None:
                     return
         except MalformedFrame as error:
-            self.fail(f"sent what is no answer: {error}")
+            self.fail(f"sent a malformed answer: {error}")
 
     def drained(self) -> None:
         self._on_room()
@@ -174,9 +174,9 @@ class PeerConnection:
 
     def _greeted(self, frame: Frame) -> None:
         if frame.kind != PeerKind.HELLO or frame.correlation != HELLO_CORRELATION:
-            raise MalformedFrame("it does not begin with a hello")
+            raise MalformedFrame("the first frame is not a hello")
         if frame.status == REFUSED:
-            self.fail(f"refuses to talk: {decode_refusal(frame.body)}")
+            self.fail(f"refuses the connection: {decode_refusal(frame.body)}")
             return
         theirs = decode_hello(frame.body)
         found = objection(
@@ -185,7 +185,7 @@ class PeerConnection:
         if found is None and theirs.node != self._node:
             found = f"node {theirs.node} listens there; check the addresses that both advertise"
         if found is not None:
-            self.fail(f"is not whom it should be: {found}")
+            self.fail(f"does not match its registration: {found}")
             return
         self._receiver.trust()
         self.opened.set_result(None)
@@ -193,9 +193,9 @@ class PeerConnection:
     def _answered(self, frame: Frame) -> None:
         call = self._calls.pop(frame.correlation, None)
         if call is None:
-            # Given up meanwhile, or a ping's answer: there is nobody to tell.
+            # The answer to a cancelled call or to a ping: nobody waits for it.
             if frame.correlation > self._last_correlation:
-                raise MalformedFrame("an answer to nothing")
+                raise MalformedFrame("an answer without a request")
             return
         if frame.kind != call.kind or frame.status not in (OK, REFUSED):
             self._calls[frame.correlation] = call
@@ -216,14 +216,14 @@ class PeerConnection:
             self._on_room()
         elif not self._calls:
             self._outbox.flush()
-            self._failure = self._failure or "was left"
+            self._failure = self._failure or "was disconnected by this node"
             self._transport.close()
 
     def _watch_again(self) -> None:
         self._watch = self._loop.call_later(self._bounds.ping_after_ms / 1_000, self._look)
 
     def _look(self) -> None:
-        """A frozen node keeps its connections open and says nothing: only a ping tells."""
+        """Pings a silent node: a frozen process keeps its connections open but answers nothing."""
         self._watch = None
         if not self._calls:
             return

@@ -1,4 +1,4 @@
-"""The way to one node on one lane: connects when it is needed, and again when it broke."""
+"""Link to one node on one lane: connects on demand, reconnects with back-off, queues calls."""
 
 import asyncio
 from collections import OrderedDict
@@ -40,13 +40,13 @@ class PeerLink:
         self._loop = asyncio.get_running_loop()
         self._connection: PeerConnection | None = None
         self._retired: dict[PeerConnection, None] = {}
-        """Those that only wait for their last answers."""
+        """Connections that accept no further calls and wait for their last answers."""
         self._queue: OrderedDict[PeerCall, None] = OrderedDict()
-        """Calls that wait to be sent, in the order in which they were made."""
+        """Calls not yet sent, oldest first."""
         self._queued_bytes = 0
         self._connecting: asyncio.Task[None] | None = None
         self._failures = 0
-        """Attempts to connect that failed, one after the other."""
+        """Consecutive failed attempts to connect."""
         self._failure = ""
         self._failed_address: Address | None = None
         self._next_attempt_at = 0.0
@@ -66,7 +66,7 @@ class PeerLink:
             timer.cancel()
 
     def expect(self) -> None:
-        """Try again at the next call: the node is known to have come back."""
+        """Ends the back-off: the node has just registered again."""
         self._next_attempt_at = 0.0
 
     def close(self) -> None:
@@ -75,16 +75,16 @@ class PeerLink:
             self._connecting.cancel()
         for connection in (*self._retired, self._connection):
             if connection is not None:
-                connection.fail("was left")
-        self._fail_queue("was left")
+                connection.fail("was disconnected by this node")
+        self._fail_queue("was disconnected by this node")
 
     def _submit(self, call: PeerCall) -> None:
         connection = self._connection
         if connection is not None and not connection.is_usable:
             connection = self._connection = None
         if connection is not None and connection.hello.epoch != self._hello().epoch:
-            # The node has registered again, and the other side believes what it was told when
-            # the connection was made.
+            # This node has registered again: the other side still believes the epoch in the
+            # hello of the old connection.
             self._retire(connection)
             connection = None
         if connection is not None and not self._queue and connection.has_room:
@@ -129,9 +129,9 @@ class PeerLink:
             self._queued_bytes -= len(call.body)
 
     def _begin_connecting(self) -> None:
-        """Raises PeerUnreachable while there is no point in trying."""
+        """Starts to connect; raises PeerUnreachable if closed, unregistered or backing off."""
         if self._is_closed:
-            raise self._unreachable("was left")
+            raise self._unreachable("was disconnected by this node")
         address = self._address_of(self._node)
         if address is None:
             raise self._unreachable("is not registered")
@@ -171,7 +171,7 @@ class PeerLink:
         finally:
             self._connecting = None
             if (failure or self._is_closed) and made:
-                made[0].fail(failure or "was left")
+                made[0].fail(failure or "was disconnected by this node")
         if failure:
             self._failed(address, failure)
         else:
@@ -190,7 +190,7 @@ class PeerLink:
             self._connection = connection
             self._send_queued()
         else:
-            connection.fail("was left")
+            connection.fail("was disconnected by this node")
             self._connect_for_queue()
 
     def _failed(self, address: Address, failure: str) -> None:
@@ -224,7 +224,7 @@ class PeerLink:
         self._connect_for_queue()
 
     def _connect_for_queue(self) -> None:
-        """Connect again if somebody is waiting for it."""
+        """Reconnects if calls are queued."""
         if self._queue and self._connecting is None:
             try:
                 self._begin_connecting()

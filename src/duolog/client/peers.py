@@ -1,4 +1,4 @@
-"""Requests to the other nodes of the cluster, over one connection for each node and lane."""
+"""Sends requests to the other nodes of the cluster, over one connection per node and lane."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,12 +25,14 @@ class PeerLinks:
         bounds: LinkBounds | None = None,
         on_refused: Callable[[int], None] = lambda node: None,
     ) -> None:
-        """`address_of` is asked before each attempt to connect; None: the node is not there.
+        """Takes callbacks for the nodes' addresses and for nodes that refuse connections.
 
-        `on_refused` is told when a node that was connected to, since it was last forgotten, now
-        refuses connections: nobody listens there any more.
+        `address_of` is called before each attempt to connect; None: the node is not registered.
 
-        With the cluster's name, every node must show a certificate of it (see adapters/tls.py).
+        `on_refused` is called when a node that this link had reached before refuses connections:
+        its process no longer listens.
+
+        If `cluster` is set, each node must show a certificate of that cluster (adapters/tls.py).
         """
         self._network = network
         self._address_of = address_of
@@ -56,13 +58,13 @@ class PeerLinks:
         return await link.call(kind, body, timeout_ms)
 
     def expect(self, node: int) -> None:
-        """The node has just registered: do not wait before trying to reach it again."""
+        """Ends the back-off of a node that has just registered."""
         for (each, _), link in self._links.items():
             if each == node:
                 link.expect()
 
     def forget(self, node: int) -> None:
-        """The node is gone: give up its connections and what waits for them."""
+        """Closes the connections of a node that is gone, and fails its pending calls."""
         for key in [key for key in self._links if key[0] == node]:
             self._links.pop(key).close()
 
@@ -70,7 +72,7 @@ class PeerLinks:
         self._is_closed = True
         for link in self._links.values():
             link.close()
-        # What was waiting for an answer learns of it before the caller goes on to shut down.
+        # Lets callers that wait for an answer see their failure before shutdown continues.
         await asyncio.sleep(0)
 
     def _new_link(self, node: int, lane: str) -> PeerLink:

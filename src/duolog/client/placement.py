@@ -1,4 +1,4 @@
-"""Lets topics grow, brings partitions to other nodes, and tells what they take there."""
+"""Adds partitions, moves them between nodes, and reads their sizes on disk."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ _TIMEOUT_MS = 30_000
 
 
 async def create_partitions(cluster: Cluster, topic: str, count: int) -> None:
-    """So many in all; the cluster chooses where the new ones go."""
+    """Raises the topic's partition count to `count`; the cluster places the new partitions."""
     wanted = {"name": topic, "count": count, "assignments": None}
     fields = {"topics": [wanted], "timeout": _TIMEOUT_MS, "validate_only": False}
 
@@ -25,7 +25,7 @@ async def create_partitions(cluster: Cluster, topic: str, count: int) -> None:
 
 
 async def stored_bytes(cluster: Cluster, node: int) -> dict[TopicPartition, int]:
-    """What each partition takes on a node's disk."""
+    """Size of each partition on a node's disk."""
     response = await cluster.call(ApiKey.DESCRIBE_LOG_DIRS, {"topics": None}, node=node)
     return {
         (topic.name, each.partition_index): each.partition_size
@@ -38,7 +38,7 @@ async def stored_bytes(cluster: Cluster, node: int) -> dict[TopicPartition, int]
 async def move_partition(
     cluster: Cluster, topic: str, partition: int, replicas: Sequence[int]
 ) -> None:
-    """Returns when the cluster has taken it on; the copying takes its time."""
+    """Starts a reassignment; returns once it is accepted, before the data is copied."""
     wanted = {"partition_index": partition, "replicas": list(replicas)}
     fields = {
         "timeout": _TIMEOUT_MS,

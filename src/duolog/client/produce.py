@@ -1,4 +1,4 @@
-"""One sealed batch to one partition, sent from where it lies and not as a part of its request."""
+"""Produces one sealed batch to one partition, without copying it into the request."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ from duolog.wire.kafka.primitives import NO_TAGS, uvarint
 _ALL_IN_SYNC = -1
 _TIMEOUT_MS = 30_000
 _TAGS_AFTER_RECORDS = NO_TAGS * 3
-"""Of the partition, of the topic and of the request."""
+"""Empty tagged fields of the partition, the topic and the request, which end the frame."""
 _WITHOUT_RECORDS = uvarint(1) + _TAGS_AFTER_RECORDS
 
 
 async def produce(cluster: Cluster, topic: str, partition: int, batch: Buffer) -> int:
-    """The offset of the first record, when the batch is as durable as the topic asks."""
+    """Produces with acks=all and returns the offset of the first record."""
     leader = await cluster.leader(topic, partition)
     body = request_parts(topic, partition, memoryview(batch))
     response = await cluster.call_encoded(ApiKey.PRODUCE, body, node=leader)
@@ -31,7 +31,7 @@ async def produce(cluster: Cluster, topic: str, partition: int, batch: Buffer) -
 
 
 def request_parts(topic: str, partition: int, batch: memoryview) -> list[Part]:
-    """What a request is before the records, these, and what follows them."""
+    """Parts of a Produce request: the bytes before the records, the records, those after."""
     fields: dict[str, Any] = {
         "transactional_id": None,
         "acks": _ALL_IN_SYNC,

@@ -1,4 +1,4 @@
-"""Writes records, each batch exactly once, whatever happens to the connection meanwhile."""
+"""Writes records with an idempotent producer: retries never duplicate a batch."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,18 +22,18 @@ _NO_PRODUCER = {"transactional_id": None, "producer_id": -1, "producer_epoch": -
 
 @dataclass(slots=True)
 class _Identity:
-    """Who a broker takes this producer for, and how many records it has had of it."""
+    """Producer id and epoch, and the next sequence per partition."""
 
     producer_id: int
     epoch: int
     sequences: dict[TopicPartition, int] = field(default_factory=dict)
-    """Of the next record; 0 where there has been none."""
+    """Sequence of the next record; 0 for a partition without records."""
 
 
 class Producer:
-    """Idempotent: a batch that is sent again after a lost answer is recognised by its sequence.
+    """Idempotent producer: the broker recognises a batch sent twice by its sequence.
 
-    One batch of a partition is on its way at a time; partitions do not wait for each other.
+    One batch per partition is in flight at a time; partitions are independent.
     """
 
     def __init__(self, cluster: Cluster, *, compression: int = NONE) -> None:
@@ -43,7 +43,7 @@ class Producer:
         self._busy: set[TopicPartition] = set()
 
     async def send(self, topic: str, partition: int, records: Sequence[Record]) -> int:
-        """The offset of the first record; the others follow it. Durable as the topic asks."""
+        """Writes one batch with acks=all; returns the offset of its first record."""
         at = (topic, partition)
         assert at not in self._busy, "the previous batch has to be acknowledged first"
         self._busy.add(at)
@@ -60,7 +60,7 @@ class Producer:
             base_offset = await self._deliver(topic, partition, batch)
             identity.sequences[at] = (sequence + len(records)) & _SEQUENCE_MASK
         except ClientError:
-            # What the broker has of this batch is unknown, and so is the next sequence.
+            # Unknown outcome: the broker may have the batch, so the next sequence is unknown.
             self._identity = None
             raise
         finally:

@@ -1,4 +1,4 @@
-"""The SQS door, in its JSON protocol: requests and results are the shapes of wire/sqs."""
+"""Client of the SQS API in its JSON protocol; requests and results are wire/sqs shapes."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ class QueueClient(HttpClient):
     def __init__(
         self, endpoint: Endpoint, credentials: Credentials | None, now_ms: Callable[[], int]
     ) -> None:
-        """Without credentials nothing is signed. The clock is that of the signatures."""
+        """Signs requests with `credentials`, or not if None; `now_ms` dates the signatures."""
         super().__init__(endpoint)
         self._credentials = credentials
         self._now_ms = now_ms
@@ -44,7 +44,7 @@ class QueueClient(HttpClient):
     async def call(
         self, request: Shape, subject: str, *, seconds_max: float = ANSWER_SECONDS_MAX
     ) -> Any:
-        """The result, or None where the action has none. `subject` is what errors are about."""
+        """Returns the action's result, None if it has none. `subject` begins error texts."""
         action = _ACTIONS_BY_REQUEST[type(request)]
         body = msgspec.json.encode(request)
         headers = {
@@ -88,4 +88,4 @@ class QueueClient(HttpClient):
         try:
             return msgspec.json.decode(body, type=shape)
         except msgspec.MsgspecError:
-            raise Garbled(f"the address {self.host} is not that of an SQS door") from None
+            raise Garbled(f"the address {self.host} does not answer like SQS") from None

@@ -1,4 +1,4 @@
-"""Makes, removes and describes topics."""
+"""Creates, deletes and describes topics."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from duolog.client.errors import check
 from duolog.wire.kafka.apis import ApiKey
 
 UNSAID = -1
-"""Leaves the count of partitions or replicas to the cluster."""
+"""Default count: the cluster chooses the number of partitions or replicas."""
 
 _TOPIC = 2
 _OWN_VALUE = 1
@@ -18,13 +18,13 @@ _TIMEOUT_MS = 30_000
 class ConfigEntry(NamedTuple):
     value: str | None
     is_own: bool
-    """Set on this topic, rather than a default."""
+    """True if set on this topic; False for a default."""
 
 
 async def create_topic(
     cluster: Cluster, name: str, partitions: int = UNSAID, configs: Mapping[str, str] | None = None
 ) -> int:
-    """How many partitions it has got."""
+    """Creates the topic; returns its number of partitions."""
     wanted: dict[str, Any] = {
         "name": name,
         "num_partitions": partitions,

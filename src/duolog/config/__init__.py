@@ -1,1 +1,1 @@
-"""Every setting, declared once: its default, its bounds, its unit and what it is for."""
+"""Settings, each declared once with its default, bounds, unit and purpose."""

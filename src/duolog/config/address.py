@@ -1,4 +1,4 @@
-"""A host and a port, as settings spell them."""
+"""Host and port, as settings spell them."""
 
 from typing import NamedTuple
 
@@ -8,19 +8,19 @@ PORT_MAX = 65_535
 class Address(NamedTuple):
     host: str
     port: int
-    """0 lets the system choose one."""
+    """Port number; 0 lets the system choose one."""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether one can listen here but nobody can connect to it."""
+        """True if one can listen on this address but nobody can connect to it."""
         return self.host in ("0.0.0.0", "::")
 
 
 def parse_address(text: str) -> Address:
-    """`host:port`, or `[host]:port` for IPv6. Raises ValueError."""
+    """Parses `host:port`, or `[host]:port` for IPv6. Raises ValueError."""
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]

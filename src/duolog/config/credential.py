@@ -1,4 +1,4 @@
-"""An access key and its secret, as settings spell them."""
+"""Access key and its secret, as settings spell them."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ class Credential(NamedTuple):
 
 
 def parse_credential(text: str) -> Credential:
-    """`KEY:SECRET`; the key has no colon. Raises ValueError, without the text."""
+    """Parses `KEY:SECRET`; the key has no colon. Raises ValueError, without the text."""
     key, _, secret = text.partition(":")
     if not key or not secret or not (text.isascii() and text.isprintable()) or " " in text:
         raise ValueError("an access key is not written as KEY:SECRET")

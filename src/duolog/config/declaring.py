@@ -1,4 +1,4 @@
-"""Short ways to declare a setting of a node."""
+"""Shorthands for declaring a setting of a node."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a node can be told when it starts, in the order of the reference page."""
+"""Settings of a node, in the order of the reference page."""
 
 import re
 from dataclasses import replace
@@ -17,7 +17,7 @@ MIB = 1024 * KIB
 
 
 TOPIC_PREFIX = "topic."
-"""Before a topic setting's name, it is the node's default for topics that do not set it."""
+"""Prefix that makes a topic setting's name the node's default for topics that do not set it."""
 
 
 def _is_account_id(text: str) -> bool:
@@ -30,21 +30,28 @@ def _is_region(text: str) -> bool:
 
 NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
     "Node": (
-        setting("data.dir", "path", "./duolog-data", "Where everything is stored."),
+        setting(
+            "data.dir", "path", "./duolog-data", "Directory in which the node stores everything."
+        ),
         setting(
             "pipelines.dir",
             "text",
             "",
-            "Where `duolog pipeline` keeps what it makes, and metrics look how its runs went; if"
-            " empty, the folder `pipelines` of data.dir.",
+            "Directory in which `duolog pipeline` keeps its tables and the state of its runs,"
+            " which metrics show; empty is the folder `pipelines` of data.dir.",
         ),
-        count("node.id", 1, "This node's number among the brokers.", least=0),
-        setting("node.rack", "text", "", "Rack or zone that clients are told; may be empty."),
+        count("node.id", 1, "Number of this node, unique in the cluster.", least=0),
+        setting(
+            "node.rack",
+            "text",
+            "",
+            "Rack or zone of this node, for placing replicas and for clients; may be empty.",
+        ),
         setting(
             "log.level",
             "text",
             "info",
-            "Least severe event that is logged.",
+            "Lowest level of events that are logged.",
             choices=("debug", "info", "warning", "error"),
         ),
         setting(
@@ -60,29 +67,29 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "kafka.listen",
             "address",
             Address("127.0.0.1", 9092),
-            "Where Kafka clients connect. Port 0 takes a free one.",
+            "Address on which Kafka clients connect. Port 0 takes a free one.",
         ),
         setting(
             "kafka.advertised",
             "address",
             None,
-            "Address that Kafka clients are told to use; empty is `kafka.listen`, and port 0 is"
-            " its port. Needed when `kafka.listen` is a wildcard.",
+            "Address advertised to Kafka clients; empty is `kafka.listen`, and port 0 is its"
+            " port. Required if `kafka.listen` is a wildcard.",
             optional=True,
         ),
         setting(
             "sqs.listen",
             "address",
             Address("127.0.0.1", 9324),
-            "Where SQS clients connect, over HTTP. Port 0 takes a free one.",
+            "Address on which SQS clients connect, over HTTP. Port 0 takes a free one.",
         ),
         setting(
             "admin.listen",
             "address",
             Address("127.0.0.1", 9325),
-            "Where health, metrics and usage are served, to everybody who can connect. Queues and"
-            " their messages are shown and replayed there, too, but only to programs on this"
-            " machine: none of it is signed.",
+            "Address of health, metrics and usage, for everybody who can connect. Queues and"
+            " their messages are shown and replayed there, too, but only for programs on this"
+            " machine, since its requests are not signed.",
         ),
     ),
     "Cluster": CLUSTER_SETTINGS,
@@ -90,16 +97,16 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
         count(
             "num.partitions",
             1,
-            "Partitions of a topic that does not say how many.",
+            "Partitions of a topic that does not set its own number.",
             most=PARTITIONS_PER_TOPIC_MAX,
         ),
         setting(
             "auto.create.topics.enable",
             "bool",
             True,
-            "Whether a topic is made when a client that allows it first asks for it.",
+            "Creates a topic when a client that allows it first asks for it.",
         ),
-        setting("delete.topic.enable", "bool", True, "Whether topics may be deleted."),
+        setting("delete.topic.enable", "bool", True, "Allows topics to be deleted."),
     ),
     "Queues": (
         setting(
@@ -122,9 +129,10 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "sqs.credentials",
             "list",
             (),
-            "Access keys of SQS clients and their secrets. When empty, every signature is accepted"
-            " and clients must be on this machine and ask for localhost or a loopback address."
-            " Better given by the environment or a file than by a flag, which others can see.",
+            "Access keys of SQS clients and their secrets. If empty, every signature is accepted,"
+            " but only from clients on this machine that address localhost or a loopback address."
+            " Set it in the environment or a file rather than by a flag, which other users can"
+            " see.",
             form="KEY:SECRET pairs",
             fits=is_credential,
             secret=True,
@@ -132,9 +140,11 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
         in_seconds(
             "sqs.deleted.queue.seconds",
             60,
-            "How long after a queue was deleted none of its name can be created.",
+            "Time after a queue's deletion during which its name cannot be used again.",
         ),
-        in_seconds("sqs.purge.interval.seconds", 60, "How long between two purges of a queue."),
+        in_seconds(
+            "sqs.purge.interval.seconds", 60, "Shortest time between two purges of a queue."
+        ),
         count(
             "queue.partitions",
             1,
@@ -151,10 +161,10 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "push.allow",
             "list",
             (),
-            "Where queues may push messages to; everywhere else is refused, so that nobody makes"
-            " this node send requests into a network that they cannot reach themselves. Without a"
-            " port, every port. A network such as 10.0.0.0/8 allows the addresses in it, and host"
-            " names that resolve to them.",
+            "Endpoints to which queues may push messages; all others are refused, so that nobody"
+            " can use this node to reach into a network that is closed to them. An entry without a"
+            " port allows every port. A network such as 10.0.0.0/8 allows the addresses in it, and"
+            " host names that resolve to them.",
             form="host, host:port, network or network:port",
             fits=is_push_target,
         ),
@@ -162,24 +172,24 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
             "push.timeout.ms",
             "int",
             30_000,
-            "How long the endpoint of a queue may take to answer a push.",
+            "Longest time that an endpoint may take to answer a push.",
             unit="ms",
             least=1,
             most=15 * 60_000,
         ),
-        count("push.requests.max", 256, "Most pushes under way at once, of all queues together."),
+        count("push.requests.max", 256, "Limit of concurrent pushes, over all queues."),
     ),
     "Metering": (
         in_seconds(
             "usage.interval.seconds",
             5,
-            "How often at most what was used is written to the topic `__usage`, a line for each"
-            " queue or topic and operation; 0 meters nothing.",
+            "Shortest interval at which usage is written to the topic `__usage`, as one line for"
+            " each queue or topic and operation; 0 disables metering.",
         ),
         count(
             "usage.topic.num.partitions",
             1,
-            "Partitions of the topic `__usage`; a node writes to one of them.",
+            "Partitions of the topic `__usage`; each node writes to one of them.",
             most=1_000,
         ),
     ),
@@ -193,94 +203,96 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
         in_bytes(
             "receive.buffer.bytes.total.max",
             256 * MIB,
-            "Most memory for requests that are still arriving, over all connections.",
+            "Limit of memory for requests that are still arriving, over all connections.",
             least=MIB,
         ),
         in_bytes(
             "response.backlog.bytes.max",
             64 * MIB,
-            "Most bytes that wait for one client to read them; past it, its requests wait.",
+            "Limit of unread response bytes per client; beyond it, the client's requests wait.",
             least=KIB,
         ),
         in_bytes(
             "fetch.bytes.max",
             55 * MIB,
-            "Most bytes that one Fetch is answered with.",
+            "Limit of bytes in the answer to one Fetch.",
             least=KIB,
         ),
-        count("fetch.sessions.max", 1000, "Most incremental fetch sessions.", least=0),
+        count("fetch.sessions.max", 1000, "Limit of incremental fetch sessions.", least=0),
         in_bytes(
             "decompressed.bytes.max",
             64 * MIB,
-            "Largest size that a batch may have once decompressed, where it has to be opened.",
+            "Limit of a batch's decompressed size, if it has to be opened.",
             least=KIB,
         ),
-        count("connections.max", 10_000, "Most connections of each door."),
-        in_ms("connection.idle.ms.max", 600_000, "Silence after which a connection is closed."),
+        count("connections.max", 10_000, "Limit of connections at each door."),
+        in_ms("connection.idle.ms.max", 600_000, "Idle time after which a connection is closed."),
         in_ms("frame.receive.ms.max", 120_000, "Longest time that one request may take to arrive."),
     ),
     "Log": (
         in_ms(
             "log.checkpoint.interval.ms",
             5_000,
-            "How often at least it is noted how far the logs are durable, and after 64 MiB"
-            " anyhow; recovery scans what is after.",
+            "Longest interval between checkpoints of how far the logs are durable, also made"
+            " after 64 MiB; recovery scans only what follows the last one.",
         ),
-        in_ms("log.retention.check.interval.ms", 300_000, "How often retention is applied."),
+        in_ms(
+            "log.retention.check.interval.ms", 300_000, "Interval at which retention is applied."
+        ),
         in_ms(
             "log.cleaner.interval.ms",
             15_000,
-            "How often logs are looked at for compaction and thinning.",
+            "Interval at which logs are checked for compaction and thinning.",
         ),
         in_bytes(
             "log.scrub.bytes.per.second",
             8 * MIB,
-            "How fast stored batches are read again to find damage; 0 does not.",
+            "Rate at which stored batches are read again to find damage; 0 disables it.",
             least=0,
         ),
         setting(
             "log.scrub.interval.ms",
             "long",
             7 * 24 * 3600 * 1000,
-            "Pause between two passes over everything that is stored.",
+            "Pause between two passes of that search over all stored batches.",
             unit="ms",
             least=1,
         ),
         in_ms(
             "producer.id.expiration.ms",
             86_400_000,
-            "Silence after which an idempotent producer's sequence numbers are forgotten.",
+            "Idle time after which an idempotent producer's sequence numbers are forgotten.",
         ),
     ),
     "Consumer groups": (
         count(
             "offsets.topic.num.partitions",
             8,
-            "Partitions of the topic that holds committed offsets; fixed once it exists.",
+            "Partitions of the topic that holds committed offsets; fixed once the topic exists.",
             most=1_000,
         ),
         setting(
             "offsets.retention.minutes",
             "int",
             10_080,
-            "How long an empty group's committed offsets are kept.",
+            "Time for which an empty group's committed offsets are kept.",
             unit="minutes",
             least=1,
         ),
         in_ms(
             "offsets.retention.check.interval.ms",
             600_000,
-            "How often expired offsets are looked for.",
+            "Interval at which expired offsets are removed.",
         ),
         in_ms("group.min.session.timeout.ms", 6_000, "Shortest session time-out of a member."),
         in_ms("group.max.session.timeout.ms", 1_800_000, "Longest session time-out of a member."),
         in_ms(
             "group.initial.rebalance.delay.ms",
             100,
-            "How long a new group waits for more members before its first assignment.",
+            "Wait of a new group for more members before its first assignment.",
             least=0,
         ),
-        count("group.max.size", 10_000, "Most members of a group."),
+        count("group.max.size", 10_000, "Limit of members in a group."),
     ),
     "Defaults of topics": tuple(
         replace(declared, name=TOPIC_PREFIX + name) for name, declared in TOPIC_SETTINGS.items()

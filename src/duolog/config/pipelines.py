@@ -1,11 +1,11 @@
-"""Where the pipelines keep what they make, as settings say."""
+"""Directory of the pipelines, as settings place it."""
 
 from pathlib import Path
 
 from duolog.config.settings import Settings
 
 PIPELINES_FOLDER = "pipelines"
-"""Within the data directory, unless another place is set."""
+"""Folder within the data directory, unless another place is set."""
 
 
 def pipelines_directory(settings: Settings) -> Path:

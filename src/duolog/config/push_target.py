@@ -1,4 +1,4 @@
-"""Where a queue may push to: one entry of the allow list, as settings spell it. Pure."""
+"""Entry of the allow list for push endpoints, as settings spell it. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -17,28 +17,29 @@ _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*\Z")
 @dataclass(frozen=True, slots=True)
 class PushTarget:
     host: str
-    """In lower case; empty where a network is meant."""
+    """Host name in lower case; empty for a network."""
     network: IPv4Network | IPv6Network | None
     port: int | None
-    """None is every port."""
+    """Allowed port; None for every port."""
 
     def allows(self, host: str, address: IpAddress, port: int) -> bool:
-        """Whether a URL's host may be asked on the address that it was resolved to.
+        """True if a URL's host may be contacted at the address that it resolved to.
 
-        A name is trusted wherever it points to; an address counts by itself, whatever name
-        led to it.
+        A host name is trusted wherever it points to; a network allows an address by itself,
+        whatever name led to it.
         """
         if self.port is not None and port != self.port:
             return False
         if self.network is None:
             return host.lower() == self.host
-        # An IPv4 address may come in IPv6's clothes.
+        # An IPv4 address may come wrapped in an IPv6 one.
         plain = getattr(address, "ipv4_mapped", None) or address
         return plain in self.network
 
 
 def parse_push_target(text: str) -> PushTarget:
-    """`host`, `host:port`, `10.0.0.0/8`, `10.0.0.0/8:443`, `[fd00::/8]:443`. Raises ValueError."""
+    """Parses `host`, `host:port`, `10.0.0.0/8`, `10.0.0.0/8:443`, `[fd00::/8]:443`. Raises
+    ValueError."""
     match = _BRACKETED.match(text) or _PLAIN.match(text) or _BARE_IPV6.match(text)
     if match is None:
         raise ValueError(text)

@@ -1,7 +1,7 @@
-"""A queue's attributes as texts, and the configuration that they make.
+"""Converts a queue's attributes, which are texts, to its configuration and back.
 
-An attribute that is set to an empty text, where it may be, is not set at all. Pure; the texts
-of refusals are those of Amazon SQS wherever it has one.
+An attribute that may be empty is unset by an empty text. Pure; refusals use Amazon SQS's own texts
+where it has one.
 """
 
 from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ _PUSH_ENDPOINT = "duolog:PushEndpoint"
 
 
 def parse_queue_config(name: str, attributes: Mapping[str, str]) -> QueueConfig:
-    """The configuration of a queue of this name that was given these attributes."""
+    """The configuration of a queue with this name and these attributes."""
     values: dict[str, Any] = {}
     for attribute, text in attributes.items():
         if attribute in FIFO_ATTRIBUTES and not is_fifo(name):
@@ -76,13 +76,13 @@ def parse_queue_config(name: str, attributes: Mapping[str, str]) -> QueueConfig:
 
 
 def canonical_attributes(attributes: Mapping[str, str]) -> dict[str, str]:
-    """The same attributes, each in the one way in which it is kept; without those unset."""
+    """The attributes, each in its canonical text; without unset ones."""
     texts = {name: _text(_parse(name, text)) for name, text in attributes.items()}
     return {name: text for name, text in texts.items() if text}
 
 
 def changed_attributes(present: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
-    """What a queue is told after SetQueueAttributes. The whole is still to be parsed."""
+    """The attributes of a queue after SetQueueAttributes, which are still to be parsed together."""
     for name, text in changes.items():
         value = _text(_parse(name, text))
         if name == "FifoQueue" and value != present.get(name):
@@ -93,13 +93,13 @@ def changed_attributes(present: Mapping[str, str], changes: Mapping[str, str]) -
             raise _unfit(name, "The source of a queue cannot be changed.")
     kept = dict(present)
     if changes.get("KmsMasterKeyId"):
-        # As in SQS, a key of one's own takes the place of the system's.
+        # As in SQS, a key of the customer's replaces the system's.
         kept.pop("SqsManagedSseEnabled", None)
     return canonical_attributes({**kept, **changes})
 
 
 def differing_attribute(config: QueueConfig, attributes: Mapping[str, str]) -> str | None:
-    """The first of the attributes whose value a queue of this configuration does not have."""
+    """Name of the first attribute whose value differs from the configuration; None if none does."""
     for name, text in attributes.items():
         if _parse(name, text) != getattr(config, _declared(name).field):
             return name
@@ -131,7 +131,7 @@ def _parse(name: str, text: str) -> Any:
         return attribute.default
     if parse := _PARSERS.get(name):
         return parse(text)
-    # Unlike a setting that somebody types, this is a program's: no space around it is meant.
+    # Unlike settings, which people type, attributes come from programs: no space around is meant.
     if text != text.strip():
         raise _unfit(name)
     try:
@@ -161,7 +161,7 @@ def _source_topic(text: str) -> str:
 
 
 def _push_endpoint(text: str) -> str:
-    # A URL is sent as it stands, in the head of a request: no character may end a line of it.
+    # A URL is sent as it is, in the head of a request: no character may end its line.
     is_plain = text.isascii() and text.isprintable() and " " not in text
     try:
         url = urlsplit(text)

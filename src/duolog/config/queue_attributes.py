@@ -1,6 +1,6 @@
-"""Every attribute of a queue, declared once: its name, default, bounds and meaning.
+"""Attributes of queues, each declared once: name, default, bounds and meaning.
 
-Those of Amazon SQS have its names, bounds and defaults; our own begin with `duolog:`.
+Attributes of Amazon SQS have its names, bounds and defaults; our own begin with `duolog:`.
 """
 
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ DeduplicationScope = Literal["queue", "messageGroup"]
 FifoThroughputLimit = Literal["perQueue", "perMessageGroupId"]
 
 EXTENSION_PREFIX = "duolog:"
-"""Before the names of attributes that Amazon SQS does not have."""
+"""Prefix of attributes that Amazon SQS does not have."""
 
 _KIB = 1024
 _DAY_SECONDS = 24 * 3600
@@ -28,14 +28,14 @@ KEY_ID_CHARS_MAX = 2_048
 class QueueConfig:
     delay_seconds: int = 0
     maximum_message_size: int = _KIB * _KIB
-    """In bytes, of the body and the attributes together."""
+    """Bytes of body and attributes together."""
     message_retention_seconds: int = 4 * _DAY_SECONDS
     receive_wait_seconds: int = 0
     visibility_timeout_seconds: int = 30
     policy: str = ""
     redrive: RedrivePolicy | None = None
     redrive_allow: RedriveAllowPolicy | None = None
-    """None allows every queue."""
+    """Queues that may send dead letters here; None for all."""
     kms_master_key_id: str = ""
     kms_reuse_seconds: int = 300
     sse_enabled: bool = False
@@ -45,16 +45,16 @@ class QueueConfig:
     fifo_throughput_limit: FifoThroughputLimit = "perQueue"
     delivery: DeliveryGuarantee = "at-least-once"
     durability: Durability | None = None
-    """None is what the node has for topics."""
+    """Durability of the messages; None for the node's default for topics."""
     source_topic: str | None = None
-    """The topic whose messages these are; None where the queue has its own."""
+    """Topic whose messages a subscription queue delivers; None if the queue has its own."""
     retain_deleted_seconds: int = 0
     push_endpoint: str | None = None
     push_concurrency: int = 4
 
     @property
     def is_high_throughput(self) -> bool:
-        """Whether the message groups of a FIFO queue are spread over several partitions."""
+        """True if the message groups of a FIFO queue are spread over several partitions."""
         return self.fifo_throughput_limit == "perMessageGroupId"
 
 
@@ -62,7 +62,8 @@ _FIELD_DEFAULTS = {field.name: field.default for field in fields(QueueConfig)}
 
 
 def _attribute(name: str, field: str, kind: Kind, doc: str, **more: Any) -> Setting:
-    """An attribute that a field of QueueConfig holds, and whose default is that field's."""
+    """An attribute that is stored in a field of QueueConfig, whose default it takes."""
+    assert field in _FIELD_DEFAULTS, f"add the field `{field}`, with its default, to QueueConfig"
     default: Any = _FIELD_DEFAULTS[field]
     return Setting(name=name, kind=kind, default=default, doc=doc, field=field, **more)
 
@@ -75,13 +76,13 @@ def _document(name: str, field: str, doc: str) -> Setting:
     return _attribute(name, field, "text", doc, form="a JSON object", optional=True)
 
 
-_NOT_ENCRYPTED = " Kept and shown only: what is stored is not encrypted."
+_NOT_ENCRYPTED = " Stored and shown only: messages are not encrypted."
 
 _OF_SQS = (
     _seconds(
         "DelaySeconds",
         "delay_seconds",
-        "How long a message is hidden after it was sent, unless it says so itself.",
+        "Delay for which a message is hidden after it was sent, unless the message sets its own.",
         most=900,
     ),
     _attribute(
@@ -96,53 +97,54 @@ _OF_SQS = (
     _seconds(
         "MessageRetentionPeriod",
         "message_retention_seconds",
-        "How long a message that nobody deletes is kept.",
+        "Time for which a message that nobody deletes is kept.",
         least=60,
         most=RETENTION_SECONDS_MAX,
     ),
     _seconds(
         "ReceiveMessageWaitTimeSeconds",
         "receive_wait_seconds",
-        "How long a receive that does not say so itself waits for a message.",
+        "Long poll: wait of a receive for messages, unless the receive sets its own.",
         most=20,
     ),
     _seconds(
         "VisibilityTimeout",
         "visibility_timeout_seconds",
-        "How long a received message is hidden from others, unless the receive says so itself.",
+        "Visibility timeout: time for which a received message is hidden from other consumers,"
+        " unless the receive sets its own.",
         most=12 * 3600,
     ),
     _attribute(
         "Policy",
         "policy",
         "text",
-        "An AWS policy of up to 8 KiB, which is kept and shown; nobody is refused anything by it.",
+        "AWS access policy of up to 8 KiB, which is stored and shown but not enforced.",
         form="a JSON object, or empty",
     ),
     _document(
         "RedrivePolicy",
         "redrive",
-        "`deadLetterTargetArn` is where a message goes that was received `maxReceiveCount` times"
-        " (1 to 1000) without being deleted.",
+        "Dead-letter queue: `deadLetterTargetArn` gets messages that were received"
+        " `maxReceiveCount` times (1 to 1000) without being deleted.",
     ),
     _document(
         "RedriveAllowPolicy",
         "redrive_allow",
-        "`redrivePermission` is `allowAll`, `denyAll` or `byQueue`: which queues may send their"
-        " dead letters here; for the last, up to 10 in `sourceQueueArns`.",
+        "Queues that may use this one as dead-letter queue: `redrivePermission` is `allowAll`,"
+        " `denyAll` or `byQueue`, the last with up to 10 queues in `sourceQueueArns`.",
     ),
     _attribute(
         "KmsMasterKeyId",
         "kms_master_key_id",
         "text",
-        "The key that messages are to be encrypted with." + _NOT_ENCRYPTED,
+        "Key for encrypting messages." + _NOT_ENCRYPTED,
         form=f"text of at most {KEY_ID_CHARS_MAX} characters",
         fits=lambda text: len(text) <= KEY_ID_CHARS_MAX,
     ),
     _seconds(
         "KmsDataKeyReusePeriodSeconds",
         "kms_reuse_seconds",
-        "How long a data key made with that key is used." + _NOT_ENCRYPTED,
+        "Time for which a data key made with that key is used." + _NOT_ENCRYPTED,
         least=60,
         most=_DAY_SECONDS,
     ),
@@ -150,36 +152,35 @@ _OF_SQS = (
         "SqsManagedSseEnabled",
         "sse_enabled",
         "bool",
-        "Whether messages are to be encrypted with a key of the system's. False unless asked for,"
-        " unlike in Amazon SQS, so that nobody is told of an encryption that is not there."
-        + _NOT_ENCRYPTED,
+        "Requests encryption with a key of the system's. False by default, unlike in Amazon SQS,"
+        " so that nobody is told of an encryption that does not exist." + _NOT_ENCRYPTED,
     ),
     _attribute(
         "FifoQueue",
         "fifo",
         "bool",
-        f"Whether the queue keeps the order of each message group. A queue whose name ends in"
-        f" `{FIFO_SUFFIX}`, and no other, must be made with true; this never changes.",
+        f"Keeps the order of each message group. A queue whose name ends in `{FIFO_SUFFIX}`, and no"
+        f" other, must be created with true; this never changes.",
     ),
     _attribute(
         "ContentBasedDeduplication",
         "content_based_deduplication",
         "bool",
-        "Whether a message without a deduplication id is known by the SHA-256 of its body.",
+        "Uses the SHA-256 of the body as deduplication id of messages without one.",
     ),
     _attribute(
         "DeduplicationScope",
         "deduplication_scope",
         "text",
-        "Whether a deduplication id is known in the whole queue or in a message group.",
+        "Scope in which a deduplication id is unique: the whole queue, or its message group.",
         choices=("queue", "messageGroup"),
     ),
     _attribute(
         "FifoThroughputLimit",
         "fifo_throughput_limit",
         "text",
-        "`perMessageGroupId`, which needs DeduplicationScope `messageGroup`, spreads the groups"
-        " over several partitions.",
+        "`perMessageGroupId`, which requires DeduplicationScope `messageGroup`, spreads the"
+        " groups over several partitions.",
         choices=("perQueue", "perMessageGroupId"),
     ),
 )
@@ -189,15 +190,16 @@ _OUR_OWN = (
         "duolog:Delivery",
         "delivery",
         "text",
-        "`at-most-once` deletes a message when it is received, before the consumer has it.",
+        "Delivery guarantee: `at-most-once` deletes a message when it is received, before the"
+        " consumer has it.",
         choices=("at-least-once", "at-most-once"),
     ),
     _attribute(
         "duolog:Durability",
         "durability",
         "text",
-        "When a send or a delete is answered, as the topic setting `durability`; empty is what"
-        " the node has for topics.",
+        "Durability of a send or a delete before it is answered, as in the topic setting"
+        " `durability`; empty is the node's default for topics.",
         choices=("fsync", "replicated", "os"),
         optional=True,
     ),
@@ -213,16 +215,15 @@ _OUR_OWN = (
     _seconds(
         "duolog:RetainDeleted",
         "retain_deleted_seconds",
-        "How long deleted messages are kept, so that they can be replayed, and with them what"
-        " became of each, so that an audit sees it.",
+        "Time for which deleted messages are kept for replay, with the fate of each for audits.",
         most=RETENTION_SECONDS_MAX,
     ),
     _attribute(
         "duolog:PushEndpoint",
         "push_endpoint",
         "text",
-        "Where messages are delivered by HTTP POST instead of being waited for: success deletes"
-        " a message, failure counts as a receive. The node's `push.allow` must have its address.",
+        "URL to which messages are pushed by HTTP POST: success deletes a message, failure counts"
+        " as a receive. The node's `push.allow` must contain its address.",
         form="an http or https URL without a user or password",
         optional=True,
     ),
@@ -230,7 +231,7 @@ _OUR_OWN = (
         "duolog:PushConcurrency",
         "push_concurrency",
         "int",
-        "Most POSTs of this queue that are under way at once.",
+        "Limit of concurrent pushes of this queue.",
         least=1,
         most=100,
     ),
@@ -256,4 +257,4 @@ READ_ONLY_ATTRIBUTES = frozenset(
 FIFO_ATTRIBUTES = frozenset(
     ("ContentBasedDeduplication", "DeduplicationScope", "FifoQueue", "FifoThroughputLimit")
 )
-"""Unknown to a standard queue."""
+"""Attributes that a standard queue does not know."""

@@ -1,6 +1,6 @@
-"""The queue attributes that are JSON documents: who dead letters go to, who may send them.
+"""Queue attributes that are JSON documents: redrive and redrive-allow policies, access policy.
 
-Pure. The texts of refusals are those of Amazon SQS, which people search for.
+Pure. Refusals use Amazon SQS's own texts, which people search for.
 """
 
 from typing import Any, Literal, NamedTuple, get_args
@@ -11,7 +11,7 @@ from duolog.model.names import parse_queue_arn
 from duolog.model.queue_errors import InvalidAttributeValue, InvalidParameterValue
 
 DOCUMENT_BYTES_MAX = 8_192
-"""As for a policy in SQS; the other documents are far smaller."""
+"""Limit of a document: that of a policy in SQS; the other documents are far smaller."""
 
 RECEIVE_COUNT_MAX = 1_000
 SOURCE_QUEUES_MAX = 10
@@ -22,13 +22,13 @@ _PERMISSIONS = get_args(RedrivePermission)
 
 
 class RedrivePolicy(NamedTuple):
-    """Where messages go that were received too often without being deleted."""
+    """Dead-letter queue for messages that were received too often without being deleted."""
 
     dead_letter_arn: str
     dead_letter_queue: str
-    """The name in that ARN."""
+    """Name of the queue in that ARN."""
     max_receive_count: int
-    """A message that was received as often moves when it becomes visible again."""
+    """Number of receives after which a message moves, once it becomes visible again."""
 
     def __str__(self) -> str:
         return _text(
@@ -40,13 +40,13 @@ class RedrivePolicy(NamedTuple):
 
 
 class RedriveAllowPolicy(NamedTuple):
-    """Which queues may name this one as their dead-letter queue."""
+    """Queues that may name this one as their dead-letter queue."""
 
     permission: RedrivePermission
     source_arns: tuple[str, ...] = ()
 
     def permits(self, queue: str) -> bool:
-        """Whether the queue of this name may send its dead letters here."""
+        """True if the queue of this name may send its dead letters here."""
         return self.permission == "allowAll" or queue in map(parse_queue_arn, self.source_arns)
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy:
 
 
 def parse_access_policy(text: str) -> str:
-    """The policy as it was written: it is kept and shown so."""
+    """The policy as it was written, which is how it is stored and shown."""
     if _object(text) is None:
         raise InvalidAttributeValue("Invalid value for the parameter Policy.")
     return text
@@ -134,7 +134,7 @@ def _queue_in(arn: object) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    """A whole number, which may be written as text."""
+    """Whole number, which may be written as text; None for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:

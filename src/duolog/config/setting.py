@@ -1,8 +1,8 @@
-"""One setting: what it is called, what it accepts, and what it means.
+"""Declaration of one setting: its name, accepted values, and meaning.
 
-Topic settings (topic.py), queue attributes (queue_attributes.py) and node settings (node.py)
-are made of these; the reference page, `duolog config show` and the Kafka door's
-DescribeConfigs read them.
+Topic settings (topic.py), queue attributes (queue_attributes.py) and node settings (node.py) are
+made of these; the reference page, `duolog config show` and the Kafka door's DescribeConfigs read
+them.
 """
 
 import difflib
@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 from duolog.config.address import Address, parse_address
 
 Kind = Literal["bool", "int", "long", "double", "text", "list", "address", "path"]
-"""The first six are Kafka's types of configuration; a path and an address are text to Kafka."""
+"""Kafka's types of configuration, and two of our own: addresses and paths are text to Kafka."""
 
 Value = bool | int | float | str | tuple[str, ...] | Address | None
 
@@ -32,25 +32,25 @@ class Setting:
     kind: Kind
     default: Value
     doc: str
-    """Sentences for the reference page: what it does, and what a special value means."""
+    """Sentences for the reference page: its effect, and the meaning of special values."""
     unit: str = ""
     least: int | float | None = None
     most: int | float | None = None
-    """Without one, the largest number that the kind holds."""
+    """Largest number accepted; None for the largest that the kind holds."""
     choices: tuple[str, ...] = ()
-    """For text the values that are accepted, for a list the items."""
+    """Accepted values of a text, or items of a list; empty if others are accepted."""
     form: str = ""
-    """What a text, or each item of a list, has to be where there are no choices."""
+    """Form of a text, or of each item of a list, that has no choices; completes "must be"."""
     fits: Callable[[str], bool] | None = None
-    """Decides whether a text, or an item of a list, has that form."""
+    """Check that a text, or an item of a list, has that form."""
     optional: bool = False
-    """Whether an empty text is accepted, and means none."""
+    """True if an empty text is accepted, and means none."""
     secret: bool = False
-    """Whether the value is never shown to anybody."""
+    """True if the value is never shown to anybody."""
     field: str = ""
-    """The attribute of TopicConfig or QueueConfig that holds it, where there is exactly one."""
+    """Attribute of TopicConfig or QueueConfig that holds it, if there is exactly one."""
     only: str = ""
-    """Why no value but the default is accepted; empty where others are."""
+    """Reason why no value but the default is accepted; empty if others are."""
 
     def __post_init__(self) -> None:
         assert self.parse(self.to_text(self.default)) == self.default, self.name
@@ -61,7 +61,7 @@ class Setting:
 
     @property
     def accepts(self) -> str:
-        """What a value must be, to follow the words "must be"."""
+        """Description of valid values, which completes "must be"."""
         if self.only:
             return f"'{self.default_text}': {self.only}"
         return f"{self._one_of()}, or empty" if self.optional else self._one_of()
@@ -85,7 +85,7 @@ class Setting:
                 return f"one of {', '.join(self.choices)}" if self.choices else self.form or "text"
 
     def parse(self, text: str) -> Value:
-        """The value that a text stands for. Raises ValueError with what it must be instead."""
+        """The value of a text. Raises ValueError with a description of valid values."""
         try:
             value = self._convert(text.strip())
         except ValueError:
@@ -95,7 +95,7 @@ class Setting:
         return value
 
     def from_toml(self, value: object) -> Value:
-        """As `parse`, for a value that TOML has given a type already."""
+        """The value of a TOML value, which has a type already; otherwise as `parse`."""
         match value:
             case bool() if self.kind == "bool":
                 return self.parse("true" if value else "false")
@@ -166,7 +166,7 @@ class Setting:
 
     def _within_bounds(self, number: Number) -> Number:
         least, most = self._range()
-        # Written so that NaN, which compares false with everything, is refused too.
+        # Written so that NaN, which compares false with everything, is refused, too.
         if not least <= number <= most:
             raise ValueError(number)
         return number

@@ -1,7 +1,7 @@
-"""The settings of one node: a flag beats the environment, which beats the file.
+"""Settings of one node: flags override the environment, which overrides the file.
 
-A setting's name is its path in the TOML file joined by dots, and its environment variable is
-that name in capitals: `kafka.listen` is `[kafka] listen = …` and `DUOLOG_KAFKA_LISTEN`.
+A setting's name is its path in the TOML file joined by dots, and its environment variable is that
+name in capitals: `kafka.listen` is `[kafka] listen = …` and `DUOLOG_KAFKA_LISTEN`.
 """
 
 import tomllib
@@ -24,7 +24,7 @@ Source = Literal["flag", "environment", "file", "default"]
 ENVIRONMENT_PREFIX = "DUOLOG_"
 
 SECRET = "(secret)"
-"""Shown in the place of a value that nobody should see."""
+"""Shown in place of a value that nobody should see."""
 
 # Kubernetes sets these in every pod beside a Service called "duolog"; they are not ours.
 _FOREIGN_VARIABLES = ("DUOLOG_SERVICE_", "DUOLOG_PORT")
@@ -33,11 +33,12 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class SettingError(Exception):
-    """One sentence: which setting is wrong, where it was given, and what was probably meant."""
+    """Invalid setting, in one sentence: which one, where it was given, and what was probably
+    meant."""
 
 
 class FileUnusable(SettingError):
-    """The file itself is wrong, rather than a setting in it. Says what to do, too."""
+    """Unusable settings file, rather than a setting in it; the text also says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class _Given:
 
 
 class Settings:
-    """Every declared setting has a value and a source. Never changes."""
+    """Value and source of every declared setting. Immutable."""
 
     def __init__(self, given: Mapping[str, _Given]) -> None:
         self._given = dict(given)
@@ -60,7 +61,8 @@ class Settings:
         environ: Mapping[str, str] = _NOTHING,
         file: str | Path | None = None,
     ) -> "Settings":
-        """`flags` is by setting name, `environ` by variable. Raises SettingError."""
+        """Loads settings; `flags` is by setting name, `environ` by variable. Raises
+        SettingError."""
         given: dict[str, _Given] = {}
         if file is not None:
             for name, value in _flatten(_read(file)):
@@ -78,7 +80,7 @@ class Settings:
         return NODE_SETTINGS
 
     def get(self, name: str) -> Any:
-        """The value as its kind has it: an int, a bool, a str, a tuple, an Address or None."""
+        """The value in its kind's type: an int, a bool, a str, a tuple, an Address or None."""
         given = self._given.get(name)
         return NODE_SETTINGS[name].default if given is None else given.value
 
@@ -91,7 +93,7 @@ class Settings:
         return NODE_SETTINGS[name].to_text(self.get(name))
 
     def shown(self, name: str) -> str:
-        """The value for people to see: of a secret, only whether there is one."""
+        """The value for people to see: of a secret, only that there is one."""
         text = self.text(name)
         return SECRET if text and NODE_SETTINGS[name].secret else text
 
@@ -111,7 +113,7 @@ class Settings:
         return value
 
     def topic_defaults(self) -> dict[str, str]:
-        """For every topic setting, by Kafka's name, what a topic has that does not set it."""
+        """Value of every topic setting, by Kafka's name, for topics that do not set it."""
         return {
             name.removeprefix(TOPIC_PREFIX): self.text(name)
             for name in NODE_SETTINGS
@@ -119,7 +121,7 @@ class Settings:
         }
 
     def _check(self) -> None:
-        """Refuse settings that are each fine and contradict one another."""
+        """Refuses settings that are each valid but contradict one another."""
         listen, advertised = self.address("kafka.listen"), self.address("kafka.advertised")
         assert listen is not None
         if (advertised or listen).is_wildcard:
@@ -160,7 +162,7 @@ def _name_of(variable: str) -> str:
     if name is None:
         meant = nearest(variable.removeprefix(ENVIRONMENT_PREFIX).lower(), _lower_variables())
         raise SettingError(
-            f"The environment variable {variable} is no setting"
+            f"The environment variable {variable} is not a setting"
             + (f"; did you mean {ENVIRONMENT_PREFIX}{meant.upper()}?" if meant else ".")
         )
     return name

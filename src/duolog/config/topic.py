@@ -1,7 +1,7 @@
-"""What a topic can be told: Kafka's names, our bounds.
+"""Settings of a topic: Kafka's names, our bounds.
 
-A setting that Kafka has is accepted and takes effect, or is refused with the reason. Those
-whose only honest value is the default say so in `only`.
+A setting that Kafka has is accepted and takes effect, or is refused with the reason. A setting
+whose only honest value is the default says so in `only`.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ class TopicConfig:
     cleanup_delete: bool = True
     cleanup_compact: bool = False
     retention_ms: int = 7 * 24 * 3600 * 1000
-    """-1 keeps records for ever."""
+    """Retention by time; -1 keeps records for ever."""
     retention_bytes: int = -1
-    """Per partition; -1 is no limit."""
+    """Retention by size, per partition; -1 is no limit."""
     segment_bytes: int = 1 << 30
     segment_ms: int = 7 * 24 * 3600 * 1000
     index_interval_bytes: int = 4096
@@ -33,7 +33,7 @@ class TopicConfig:
     async_replicas: int = 0
     unclean_leader_election: bool = False
     autoscale_max_partitions: int = 0
-    """0 leaves the number of partitions to the operator."""
+    """Limit up to which the cluster adds partitions; 0 leaves the number to the operator."""
     timestamp_type: TimestampType = "CreateTime"
     timestamp_before_max_ms: int = (1 << 63) - 1
     timestamp_after_max_ms: int = 3_600_000
@@ -46,13 +46,14 @@ class TopicConfig:
 
 
 SEGMENT_BYTES_MIN = 16 * 1024
-"""Kafka asks for 1 MiB. Smaller segments are a way to see rolling and retention work."""
+"""Smallest segment. Kafka requires 1 MiB; smaller segments help to try out rolling and
+retention."""
 
 _FIELD_DEFAULTS = {field.name: field.default for field in fields(TopicConfig)}
 
 
 def _kept(name: str, field: str, kind: Kind, doc: str, **more: Any) -> Setting:
-    """A setting that a field of TopicConfig holds, and whose default is that field's."""
+    """A setting that is stored in a field of TopicConfig, whose default it takes."""
     default: Any = _FIELD_DEFAULTS[field]
     return Setting(name=name, kind=kind, default=default, doc=doc, field=field, **more)
 
@@ -64,7 +65,7 @@ def _fixed(name: str, kind: Kind, default: Value, only: str) -> Setting:
 
 
 _STORED_AS_RECEIVED = "batches are stored as the producer compressed them"
-_USE_DURABILITY = "set durability to say when an acknowledged record is on disk"
+_USE_DURABILITY = "use durability to choose when an acknowledged record is on disk"
 _NO_TIERS = "there is no tiered storage"
 _NO_THROTTLE = "replication is not throttled by replica"
 
@@ -74,13 +75,14 @@ _DECLARED = (
         kind="list",
         default=("delete",),
         choices=("delete", "compact"),
-        doc="How old records go: `delete` by retention, `compact` keeps the last of each key.",
+        doc="Removal of old records: `delete` by retention, `compact` keeps the last record of"
+        " each key.",
     ),
     _kept(
         "retention.ms",
         "retention_ms",
         "long",
-        "How long records are kept; -1 is for ever.",
+        "Time for which records are kept; -1 is for ever.",
         unit="ms",
         least=-1,
     ),
@@ -88,7 +90,7 @@ _DECLARED = (
         "retention.bytes",
         "retention_bytes",
         "long",
-        "How much of each partition is kept; -1 is no limit.",
+        "Size up to which each partition is kept; -1 is no limit.",
         unit="bytes",
         least=-1,
     ),
@@ -96,7 +98,7 @@ _DECLARED = (
         "segment.bytes",
         "segment_bytes",
         "int",
-        "Size at which a new segment is begun. Retention removes whole segments.",
+        "Size at which a new segment begins. Retention removes whole segments.",
         unit="bytes",
         least=SEGMENT_BYTES_MIN,
     ),
@@ -104,7 +106,7 @@ _DECLARED = (
         "segment.ms",
         "segment_ms",
         "long",
-        "Age at which a new segment is begun.",
+        "Age at which a new segment begins.",
         unit="ms",
         least=1,
     ),
@@ -112,7 +114,7 @@ _DECLARED = (
         "index.interval.bytes",
         "index_interval_bytes",
         "int",
-        "Bytes of log between two entries of its index.",
+        "Bytes of log between two entries of the sparse index.",
         unit="bytes",
         least=0,
     ),
@@ -128,21 +130,21 @@ _DECLARED = (
         "min.insync.replicas",
         "min_insync_replicas",
         "int",
-        "Replicas that must have a record before acks=all is answered.",
+        "In-sync replicas that must have a record before acks=all is acknowledged.",
         least=1,
     ),
     _kept(
         "message.timestamp.type",
         "timestamp_type",
         "text",
-        "Whether a record's time is its creation or its arrival.",
+        "Timestamp of records: the time of creation or of append.",
         choices=("CreateTime", "LogAppendTime"),
     ),
     _kept(
         "message.timestamp.before.max.ms",
         "timestamp_before_max_ms",
         "long",
-        "How far before its arrival a record's time may lie.",
+        "Limit by which a record's timestamp may precede its arrival.",
         unit="ms",
         least=0,
     ),
@@ -150,7 +152,7 @@ _DECLARED = (
         "message.timestamp.after.max.ms",
         "timestamp_after_max_ms",
         "long",
-        "How far after its arrival a record's time may lie.",
+        "Limit by which a record's timestamp may be later than its arrival.",
         unit="ms",
         least=0,
     ),
@@ -166,7 +168,7 @@ _DECLARED = (
         "max.compaction.lag.ms",
         "max_compaction_lag_ms",
         "long",
-        "Age above which a record is compacted whatever the dirty ratio.",
+        "Age above which a record is compacted regardless of the dirty ratio.",
         unit="ms",
         least=1,
     ),
@@ -174,7 +176,7 @@ _DECLARED = (
         "delete.retention.ms",
         "delete_retention_ms",
         "long",
-        "How long compaction keeps the tombstone of a deleted key.",
+        "Time for which compaction keeps the tombstone of a deleted key.",
         unit="ms",
         least=0,
     ),
@@ -190,7 +192,7 @@ _DECLARED = (
         "file.delete.delay.ms",
         "file_delete_delay_ms",
         "long",
-        "How long a removed segment stays on disk for readers that are in it.",
+        "Time for which a removed segment stays on disk for its present readers.",
         unit="ms",
         least=0,
     ),
@@ -198,22 +200,22 @@ _DECLARED = (
         "unclean.leader.election.enable",
         "unclean_leader_election",
         "bool",
-        "Whether a replica that lacks acknowledged records may lead when no other can. They are"
-        " lost then.",
+        "Allows a replica that lacks acknowledged records to lead if no other can; those records"
+        " are then lost.",
     ),
     _kept(
         "async.replicas",
         "async_replicas",
         "int",
-        "How many of each partition's replicas, the last ones, follow without ever being waited"
-        " for or elected. Counts for partitions that are made from then on.",
+        "Number of each partition's replicas, the last ones, that replicate asynchronously: never"
+        " waited for, nor elected. Applies to partitions that are created from then on.",
         least=0,
     ),
     _kept(
         "autoscale.max.partitions",
         "autoscale_max_partitions",
         "int",
-        "Up to how many partitions a cluster may give a topic that is overloaded; 0 is not to.",
+        "Limit up to which the cluster adds partitions to an overloaded topic; 0 disables it.",
         least=0,
         most=PARTITIONS_PER_TOPIC_MAX,
     ),
@@ -221,9 +223,9 @@ _DECLARED = (
         "durability",
         "durability",
         "text",
-        "When a record is acknowledged: `fsync` once it is on disk, `os` once the leader's system"
-        " has it in memory, `replicated` once those of all in-sync replicas have it, which on a"
-        " single node is the same as `os`.",
+        "Point at which a record is acknowledged: `fsync` once it is on disk, `os` once it is in"
+        " the leader's page cache, `replicated` once it is in the page caches of all in-sync"
+        " replicas, which on a single node is the same as `os`.",
         choices=("fsync", "replicated", "os"),
     ),
     _fixed("compression.type", "text", "producer", _STORED_AS_RECEIVED),
@@ -239,7 +241,7 @@ _DECLARED = (
         10 * 1024 * 1024,
         "an index grows with its segment; use index.interval.bytes to make it smaller",
     ),
-    _fixed("segment.jitter.ms", "long", 0, "segments roll when segment.ms says"),
+    _fixed("segment.jitter.ms", "long", 0, "segments roll at segment.ms, without jitter"),
     _fixed("remote.storage.enable", "bool", False, _NO_TIERS),
     _fixed("remote.log.copy.disable", "bool", False, _NO_TIERS),
     _fixed("remote.log.delete.on.disable", "bool", False, _NO_TIERS),
@@ -257,7 +259,7 @@ _GONE = {
     "message.timestamp.difference.max.ms": "use message.timestamp.before.max.ms and"
     " message.timestamp.after.max.ms",
 }
-"""Settings that older Kafka had, and what became of them."""
+"""Settings of older Kafka versions, and the advice for each."""
 
 
 def parse_topic_setting(name: str, text: str) -> Value:
@@ -272,7 +274,7 @@ def parse_topic_setting(name: str, text: str) -> Value:
 
 
 def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
-    """The same settings, each written in the one way in which it is kept and shown."""
+    """The settings, each in its canonical text."""
     values = {name: parse_topic_setting(name, text) for name, text in overrides.items()}
     return {name: TOPIC_SETTINGS[name].to_text(value) for name, value in values.items()}
 
@@ -280,7 +282,7 @@ def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
 def parse_topic_config(
     overrides: Mapping[str, str], defaults: Mapping[str, str] = MappingProxyType({})
 ) -> TopicConfig:
-    """The configuration that a topic's own settings and the node's defaults make together."""
+    """The configuration of a topic with these settings of its own and the node's defaults."""
     values: dict[str, Any] = {}
     for name, text in {**defaults, **overrides}.items():
         value = parse_topic_setting(name, text)

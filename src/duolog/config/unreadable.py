@@ -1,4 +1,4 @@
-"""What is told to whoever named a file that cannot be read."""
+"""Error text for a file that cannot be read."""
 
 from pathlib import Path
 

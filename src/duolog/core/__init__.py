@@ -1,1 +1,1 @@
-"""Decisions: pure state machines that are told the time and touch nothing."""
+"""Decision core: pure state machines that are told the time and do no IO."""

@@ -1,7 +1,7 @@
-"""Incremental fetch sessions (KIP-227): what a client asked for, and what it was told last.
+"""Incremental fetch sessions (KIP-227): what each client asked for and was last told.
 
-Pure. A session lets a client name only the partitions that changed, and lets the broker
-answer only with those that have news. Driven by kafka_api/handlers/fetch.py.
+Pure. A session lets a client name only the partitions that changed, and lets the broker answer only
+with those that have news. Driven by kafka_api/handlers/fetch.py.
 """
 
 from collections.abc import Callable, Hashable
@@ -17,7 +17,7 @@ EPOCH_MAX = 0x7FFF_FFFF
 
 IDLE_MS_BEFORE_EVICTION = 120_000
 PARTITIONS_MAX = 200_000
-"""Partitions that all sessions together may remember."""
+"""Limit of partitions that all sessions together may remember."""
 
 T = TypeVar("T", bound=Hashable)
 
@@ -31,7 +31,7 @@ class Wanted:
     bytes_max: int
     told_high_watermark: int = -1
     told_start_offset: int = -1
-    """What the last answer said of the partition; -1 makes the next answer mention it."""
+    """Offsets in the last answer about the partition; -1 makes the next answer mention it."""
 
     def forget_told(self) -> None:
         self.told_high_watermark = -1
@@ -45,9 +45,9 @@ class Session(Generic[T]):
     next_epoch: int
     used_ms: int
     partitions: dict[tuple[T, int], Wanted] = field(default_factory=dict)
-    """In the order in which they are served; who got data goes to the end."""
+    """Partitions in serving order; one that got data goes to the end, so that none starves."""
     counted: int = 0
-    """How many of them the sessions' total knows of."""
+    """Size of `partitions` that is included in the total of all sessions."""
 
 
 class FetchSessions(Generic[T]):
@@ -61,7 +61,7 @@ class FetchSessions(Generic[T]):
         return len(self._sessions)
 
     def open(self, uses_topic_ids: bool, *, now_ms: int) -> Session[T] | None:
-        """A new session, or None when there is no room: the client then fetches in full."""
+        """A new session, or None if there is no room: the client then sends full fetches."""
         if len(self._sessions) >= self._sessions_max and not self._evict(now_ms):
             return None
         session_id = self._new_id()
@@ -86,9 +86,9 @@ class FetchSessions(Generic[T]):
         return session
 
     def check_size(self, session: Session[T]) -> None:
-        """Account for the partitions that a request added or dropped.
+        """Accounts for partitions that a request added or dropped.
 
-        Where there are too many the session ends; the client then asks for all of them anew.
+        Above the limit the session is closed; the client then asks for all of them anew.
         """
         self._partitions += len(session.partitions) - session.counted
         session.counted = len(session.partitions)
@@ -102,7 +102,7 @@ class FetchSessions(Generic[T]):
             self._partitions -= session.counted
 
     def _evict(self, now_ms: int) -> bool:
-        """Make room by ending the session that was idle longest, if that was long enough."""
+        """Makes room by closing the session that was idle longest, if idle for long enough."""
         oldest = min(self._sessions.values(), key=lambda session: session.used_ms, default=None)
         if oldest is None or now_ms - oldest.used_ms < IDLE_MS_BEFORE_EVICTION:
             return False

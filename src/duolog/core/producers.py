@@ -1,7 +1,8 @@
-"""Recognises the batches of idempotent producers: in order, a duplicate, or out of order.
+"""Recognises batches of idempotent producers: in order, duplicate, or out of order.
 
-Pure. Owned by broker/partition.py, which checks before it stages a batch and replays headers
-of the log after a restart, so that what is refused does not depend on what was in memory.
+Pure. Owned by broker/replica.py, which rebuilds the table from the log's batch headers, so that the
+verdict does not depend on what was in memory. broker/partition.py checks each batch before it
+stages it.
 """
 
 from collections import deque
@@ -16,7 +17,7 @@ _SEQUENCE_MASK = 0x7FFF_FFFF
 
 
 class Producer:
-    """What a partition remembers of one producer id."""
+    """State that a partition keeps of one producer id."""
 
     __slots__ = ("batches", "epoch", "next_sequence", "used_ms")
 
@@ -24,7 +25,8 @@ class Producer:
         self.epoch = epoch
         self.next_sequence = next_sequence
         self.used_ms = used_ms
-        """When its last batch came. Not the batch's own time, which the producer chooses."""
+        """Arrival time of the last batch, by the broker's clock: a batch's own time is the
+        producer's choice."""
         self.batches: deque[tuple[int, int, int]] = deque(maxlen=PRODUCER_BATCHES_REMEMBERED)
         """(base sequence, last offset delta, base offset) of the newest batches."""
 
@@ -56,11 +58,10 @@ class ProducerTable:
         return self._producers.get(producer_id)
 
     def find_duplicate(self, header: BatchHeader) -> int | None:
-        """The base offset under which this batch is stored already; None when it is new.
+        """Base offset under which this batch is stored already; None if it is new.
 
-        Raises OutOfOrderSequence or InvalidProducerEpoch when it must not be appended. A
-        producer that the partition does not know may start at any sequence: its history may
-        have been removed by retention.
+        Raises OutOfOrderSequence or InvalidProducerEpoch if it must not be appended. An unknown
+        producer may start at any sequence: retention may have removed its history.
         """
         producer = self._producers.get(header.producer_id)
         if producer is None:
@@ -85,7 +86,7 @@ class ProducerTable:
         )
 
     def replay(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
-        """Take note of a batch that the log holds at `base_offset`."""
+        """Records a batch that the log holds at `base_offset`."""
         producer_id = header.producer_id
         if producer_id < 0:
             return
@@ -102,7 +103,7 @@ class ProducerTable:
         producer.used_ms = now_ms
 
     def expire(self, before_ms: int) -> None:
-        """Forget producers that wrote nothing since `before_ms`."""
+        """Forgets producers that wrote nothing since `before_ms`."""
         stale = [
             producer_id
             for producer_id, producer in self._producers.items()
@@ -112,7 +113,7 @@ class ProducerTable:
             del self._producers[producer_id]
 
     def _forget_oldest(self) -> None:
-        """Make room by forgetting a tenth, so that looking for them is seldom needed."""
+        """Makes room by forgetting a tenth at once, so that the sort is rarely needed."""
         oldest = sorted(self._producers, key=lambda each: self._producers[each].used_ms)
         for producer_id in oldest[: PRODUCERS_PER_PARTITION_MAX // 10]:
             del self._producers[producer_id]
@@ -133,7 +134,7 @@ class ProducerTable:
 
     @classmethod
     def from_snapshot(cls, data: bytes) -> "ProducerTable":
-        """Raises msgspec.DecodeError on bytes that no snapshot() returned."""
+        """Restores a table; raises msgspec.DecodeError on bytes that no snapshot() returned."""
         table = cls()
         for row in _decode(data):
             producer = Producer(row.epoch, row.next_sequence, row.used_ms)

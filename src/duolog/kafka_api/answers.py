@@ -1,8 +1,8 @@
 """Answers owed to a client, in the order of its requests.
 
-Kafka promises that responses leave in the order in which requests came. A request that must
-wait (for the disk, for records, for a group) leaves an unready answer in the connection's
-queue; everything behind it waits, and leaves with it in one socket write.
+Kafka promises that responses leave in the order in which requests came. A request that must wait
+(for the disk, for records, for a group) leaves an unready answer in the connection's queue;
+everything behind it waits, and leaves with it in one socket write.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ class Answer(Protocol):
 
     @property
     def is_produce(self) -> bool:
-        """Produce requests may be served while earlier ones wait for the disk."""
+        """True for Produce: only such requests are served while earlier ones wait for the disk."""
         ...
 
     @property
     def timeout_ms(self) -> int:
-        """How long after it came the request must have an answer."""
+        """Longest time that the request may wait for its answer."""
         ...
 
     def time_out(self) -> None:
-        """The time is up: become ready."""
+        """Become ready with the outcome as it is now: the time is up."""
         ...
 
     @property
@@ -43,12 +43,12 @@ class Answer(Protocol):
         ...
 
     def abandon(self) -> None:
-        """The connection is gone."""
+        """Stop waiting: the connection is gone."""
         ...
 
 
 class TaskAnswer:
-    """The answer of a request that a coroutine serves."""
+    """Answer of a request that a coroutine serves."""
 
     __slots__ = ("_response", "ready", "started_ns", "stats", "task")
 
@@ -70,7 +70,7 @@ class TaskAnswer:
         chunks.append(self._response)
 
     def time_out(self) -> None:
-        """Never asked for: handlers watch the time themselves."""
+        """Do nothing: handlers bound their own waits, and `timeout_ms` is infinite here."""
 
     def abandon(self) -> None:
         if self.task is not None:

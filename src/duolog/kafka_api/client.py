@@ -1,4 +1,4 @@
-"""Who sent a request."""
+"""The client that sent a request."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,5 @@
-"""What AlterConfigs and IncrementalAlterConfigs share: one result per named resource."""
+"""Changes of settings, shared by AlterConfigs and IncrementalAlterConfigs: one result per
+resource."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,8 @@ from duolog.model.names import QUEUE_STATE_PREFIX, is_internal
 Edit = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 _KEPT_IF_INTERNAL = ("cleanup.policy", "max.message.bytes")
-"""Without them the offsets of groups would be deleted, or could not be written."""
+"""Settings that protect the committed offsets of groups: changed, these would be deleted or no
+longer fit."""
 
 
 async def change_resources(
@@ -23,7 +25,7 @@ async def change_resources(
     *,
     validate_only: bool,
 ) -> list[dict[str, Any]]:
-    """Edit each topic's overrides; `edit_of` turns the wished changes into the edit."""
+    """Edit each topic's overrides; `edit_of` turns the requested changes into an edit."""
     times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     results = []
     for resource in resources:
@@ -40,7 +42,9 @@ async def change_resources(
             _check_changes(resource)
             edit = edit_of(resource.configs)
             if resource.resource_name.startswith(QUEUE_STATE_PREFIX):
-                raise InvalidConfig("a queue sees to its own journal; set the queue's attributes")
+                raise InvalidConfig(
+                    "a queue manages its own journal; set the queue's attributes instead"
+                )
             if is_internal(resource.resource_name):
                 edit = _keeping_what_groups_need(edit)
             await catalog.edit_config(resource.resource_name, edit, validate_only=validate_only)

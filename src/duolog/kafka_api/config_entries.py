@@ -1,4 +1,4 @@
-"""Settings as the Kafka protocol describes them."""
+"""Settings in the form of the Kafka protocol, with their sources and documentation."""
 
 from collections.abc import Iterator
 from enum import IntEnum
@@ -18,7 +18,7 @@ class ResourceType(IntEnum):
 
 
 class Source(IntEnum):
-    """Where a value comes from."""
+    """Origin of a setting's value, numbered as in the protocol."""
 
     TOPIC = 1
     NODE = 4
@@ -69,7 +69,7 @@ _KAFKA_NAMES = {
     "log.segment.delete.delay.ms": "topic.file.delete.delay.ms",
     "unclean.leader.election.enable": "topic.unclean.leader.election.enable",
 }
-"""What consoles ask a broker for under Kafka's name, and the setting that has it here."""
+"""Kafka's names of broker settings that consoles ask for, with ours."""
 
 _NAMES_IN_KAFKA = {name: kafka_name for kafka_name, name in _KAFKA_NAMES.items()}
 
@@ -91,13 +91,13 @@ def _topic_entry(topic: Topic, setting: Setting, settings: Settings) -> dict[str
     values = _node_values(_NAMES_IN_KAFKA.get(name, name), name, settings)
     if setting.name in topic.overrides:
         values.insert(0, _value(setting.name, topic.overrides[setting.name], Source.TOPIC))
-    # A setting with one possible value is shown as one that cannot be changed.
+    # A setting with only one possible value is shown as read-only.
     return _entry(setting.name, values, setting, read_only=bool(setting.only))
 
 
 def _node_entry(shown_as: str, name: str, settings: Settings) -> dict[str, Any]:
     setting = settings.declared[name]
-    # A node reads its settings when it starts, and never again.
+    # Read-only, because a node reads its settings only when it starts.
     return _entry(shown_as, _node_values(shown_as, name, settings), setting, read_only=True)
 
 
@@ -110,7 +110,8 @@ def _node_values(shown_as: str, name: str, settings: Settings) -> list[dict[str,
 
 
 def _shown(setting: Setting, text: str) -> str | None:
-    """A path is shown from the root on: whoever asks does not know where the node was started."""
+    """The value as shown: secrets hidden, paths absolute, as clients do not know the node's working
+    directory."""
     if setting.secret:
         return None
     return str(Path(text).absolute()) if setting.kind == "path" else text
@@ -123,7 +124,7 @@ def _value(name: str, text: str | None, source: Source) -> dict[str, Any]:
 def _entry(
     name: str, values: list[dict[str, Any]], setting: Setting, *, read_only: bool
 ) -> dict[str, Any]:
-    """`values` are all that there are, the one in force first."""
+    """One setting's description; `values` holds every source's value, the one in force first."""
     return {
         "name": name,
         "value": values[0]["value"],

@@ -1,8 +1,8 @@
 """One Kafka client: cuts its bytes into frames and sends answers in the order of requests.
 
-All frames of a read event are served before anything is written: batches go to each log with
-one write, and answers to the socket with one. Like Kafka, a connection serves one request at
-a time, except that Produce requests are pipelined.
+All frames of a read event are served before anything is written: batches go to each log with one
+write, and answers to the socket with one. Like Kafka, a connection serves one request at a time,
+except that Produce requests are pipelined.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ PIPELINED_REQUESTS_MAX = 1_000
 """Answers that one connection may be owed before its next request has to wait."""
 
 TURNS_MAX = 32
-"""How often one connection is served in a row; what it still wants then waits for the others."""
+"""Rounds in which one connection is served before it yields to the others."""
 
 LANES_MAX = 256
-"""Partitions that one connection can produce to without its requests being parsed."""
+"""Partitions that one connection can produce to on lanes, without parsing of its requests."""
 
 SIZE_BYTES = 4
 HEADER_BYTES_MIN = 8
@@ -77,18 +77,18 @@ class Connection(Growable):
         self._answers: deque[Answer] = deque()
         self._lanes: dict[bytes, Lane] = {}
         self._lane_bytes = 0
-        """How long the shapes of all lanes are."""
+        """Length of every lane's shape: all lanes of a connection have one length."""
         self._unpack_start = _start_unpacker(0)
-        """Of a frame: size, API key and version, correlation id, and what may be a shape."""
+        """Unpacks a frame's size, API key and version, correlation id, and possible shape."""
         self._paused = False
         self.is_serving = False
         self._is_used = False
-        """Whether a request came since the last sweep."""
+        """True if a request came since the last sweep."""
         self._used_ms = door.clock.monotonic_ms()
         self._swept_backlog_bytes = 0
-        """What waited for the client at the last sweep: a change means that it reads."""
+        """Unsent bytes at the last sweep; a change shows that the client reads."""
         self._frame_since_ms: int | None = None
-        """Since when a frame is incomplete; None between frames."""
+        """Time since when a frame is incomplete; None between frames."""
 
     def get_buffer(self) -> memoryview:
         buffer = self._buffer
@@ -98,9 +98,9 @@ class Connection(Growable):
     def received(self, count: int) -> None:
         buffer = self._buffer
         end = buffer.end + count
-        # One request on a lane, into an empty buffer and with nothing owed, is what a producer
-        # sends that waits for each answer. There is nothing to gather, so it takes the
-        # shortest way; every call saved here is a percent of what the request costs.
+        # A producer that waits for each answer sends one request, into an empty buffer and with no
+        # answer owed. Nothing can be gathered, so it takes the shortest way; every call saved here
+        # is a percent of the request's cost.
         if end == count and not self._answers:
             size, api, correlation_id, shape = self._unpack_start(buffer.data)
             lane = self._lanes.get(shape)
@@ -129,12 +129,12 @@ class Connection(Growable):
         self._make_room()
 
     def answer_ready(self) -> None:
-        """An answer that was waited for is there; it is sent when this event is over."""
+        """Schedule sending: an answer that was waiting is ready. It leaves after this event."""
         if not self.is_serving:
             self._door.serve_soon(self)
 
     def resume(self) -> None:
-        """Send what has become ready, then serve what had to wait behind it."""
+        """Send the answers that became ready, then serve the requests that waited behind them."""
         self._serve()
 
     def closed(self) -> None:
@@ -145,7 +145,7 @@ class Connection(Growable):
         self._door.forget(self)
 
     def sweep(self, now_ms: int, *, idle_ms_max: int, frame_ms_max: int) -> None:
-        """Close what is idle or too slow; give back memory that is not used."""
+        """Close an idle or too slow connection; give back unused memory."""
         backlog_bytes = self._transport.backlog_bytes
         if self._is_used or backlog_bytes != self._swept_backlog_bytes:
             self._is_used = False
@@ -155,9 +155,9 @@ class Connection(Growable):
             if not answer.ready and now_ms - answer.started_ns // 1_000_000 > answer.timeout_ms:
                 answer.time_out()
         if self._frame_since_ms is not None and now_ms - self._frame_since_ms > frame_ms_max:
-            self._refuse("a request was not received in time")
+            self._refuse("a request stayed incomplete for too long")
         elif not self._answers and now_ms - self._used_ms > idle_ms_max:
-            # Without a backlog this is a quiet end; with one, nobody reads it any more.
+            # Without a backlog the client was idle; with one, it has stopped reading.
             self._transport.abort()
         elif now_ms - self._used_ms > 1_000:
             self._buffer.shrink()
@@ -167,7 +167,8 @@ class Connection(Growable):
             self._transport.close()
 
     def _serve(self) -> None:
-        """Serve whole frames as long as nothing has to be waited for, then send answers."""
+        """Serve whole frames until one must wait, then send answers; repeat up to TURNS_MAX
+        times."""
         door = self._door
         malformed: str | None = None
         more = True
@@ -184,7 +185,8 @@ class Connection(Growable):
                     self._transport.close()
                     return
                 finally:
-                    # Whatever went wrong, staged batches must not outlive their bytes.
+                    # Even after an error: staged batches must not outlive the buffer that holds
+                    # their bytes.
                     if door.produce.staged:
                         door.produce.write()
                 more = self._send_answers() and malformed is None
@@ -211,7 +213,8 @@ class Connection(Growable):
         self._is_used = True
         incomplete = False
         if self._transport.backlog_bytes > door.backlog_bytes_max:
-            # The client has to read before it is served on; `drained` tells when it has.
+            # Back-pressure: the client must read before it is served again; `drained` tells when it
+            # has.
             self._mark_incomplete(False)
             return
         while end - start >= FRAME_BYTES_MIN:
@@ -267,7 +270,7 @@ class Connection(Growable):
         return answer
 
     def _must_wait(self, api_key: int) -> bool:
-        """Whether a request has to wait for the answers that are owed."""
+        """True if a request has to wait for the answers that are owed."""
         return (
             api_key != ApiKey.PRODUCE
             or not self._answers[-1].is_produce
@@ -283,7 +286,7 @@ class Connection(Growable):
         self._lanes[lane.shape] = lane
 
     def drop_lanes(self) -> None:
-        """What the lanes lead to may be gone."""
+        """Forget all lanes: the partitions behind them may have moved."""
         self._lanes.clear()
 
     def _finished(self, answer: TaskAnswer, task: asyncio.Task[bytes]) -> None:
@@ -298,7 +301,7 @@ class Connection(Growable):
             self._transport.abort()
 
     def _send_answers(self) -> bool:
-        """Send the answers that are ready, with one write; whether more frames can be served."""
+        """Send the ready answers with one write; returns True if more frames can be served."""
         answers = self._answers
         if not answers or not answers[0].ready:
             return False
@@ -307,7 +310,7 @@ class Connection(Growable):
         while answers and answers[0].ready:
             first = answers.popleft()
             first.append_to(chunks)
-            # Requests that came with one read are counted with one call.
+            # Requests of one read event are counted with one call.
             count = 1
             while answers and answers[0].ready and answers[0].started_ns == first.started_ns:
                 answers.popleft().append_to(chunks)
@@ -328,7 +331,7 @@ class Connection(Growable):
             self._frame_since_ms = self._door.clock.monotonic_ms()
 
     def _make_room(self) -> None:
-        """Make sure that there is somewhere to receive into, or stop reading until there is."""
+        """Make room in the receive buffer, or stop reading until there is some."""
         buffer = self._buffer
         if buffer.end == len(buffer.data):
             buffer.compact()
@@ -342,13 +345,14 @@ class Connection(Growable):
 
     def _grow(self) -> bool:
         if self._frame_since_ms is None:
-            # Whole frames that wait for an earlier answer: the client has to wait, too.
+            # The buffer holds whole frames that wait for an earlier answer, so the client must
+            # wait, too.
             return False
         (size,) = _SIZE.unpack_from(self._buffer.data, 0)
         return self._buffer.grow(size + SIZE_BYTES, self)
 
     def refuse_unacknowledged(self) -> None:
-        """A request without acknowledgement failed: closing is how Kafka tells the client."""
+        """Close the connection, Kafka's way to report that a request with acks=0 failed."""
         self._transport.close()
 
     def _refuse(self, reason: str) -> None:
@@ -361,6 +365,6 @@ def _start_unpacker(shape_bytes: int) -> Callable[[Buffer], tuple[Any, ...]]:
 
 
 def _check_size(size: int, bytes_max: int) -> None:
-    """Refuse a frame that cannot be one before any more of it is received."""
+    """Reject an impossible frame size before any more of the frame is received."""
     if not HEADER_BYTES_MIN <= size <= bytes_max:
-        raise MalformedRequest(f"a frame of {size} bytes was announced")
+        raise MalformedRequest(f"a frame declares an impossible size of {size} bytes")

@@ -1,4 +1,4 @@
-"""Where a client that asked the wrong node should ask instead: told with the refusal."""
+"""Leader hints that accompany a refusal, for clients that asked the wrong node."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -17,16 +17,16 @@ Place = tuple[str | bytes, int]
 
 class CurrentLeaders(NamedTuple):
     leaders: dict[Place, tuple[int, int]]
-    """Leader and leader epoch of those partitions whose code says that they have moved."""
+    """Leader and leader epoch of each partition whose error code says that it has moved."""
     endpoints: list[NodeEndpoint]
-    """Of the leaders, as far as they can be reached."""
+    """Addresses of these leaders, as far as they can be reached."""
 
 
 NOTHING_MOVED = CurrentLeaders({}, [])
 
 
 def current_leaders(broker: Broker, refused: Iterable[tuple[Place, int]]) -> CurrentLeaders:
-    """For partitions with the code that each was refused with."""
+    """Hints for refused partitions, each given with its error code."""
     leaders = {}
     for place, code in refused:
         if code in _MOVED:

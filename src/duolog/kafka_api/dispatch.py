@@ -1,4 +1,4 @@
-"""From an API key to the module that serves it. Produce and Fetch go straight to theirs."""
+"""Table from API keys to handlers. Produce and Fetch bypass it."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -83,12 +83,15 @@ GUIDING_APIS = frozenset(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     }
 )
-"""By which clients learn whom to ask."""
+"""APIs by which clients learn which node to ask."""
 
 
 class OutOfTouch(Exception):
-    """This node cannot say who leads what. Hanging up makes a client ask another; told what was
-    known last, or an error, it would ask here again."""
+    """The node has lost its lease and cannot say who leads what.
+
+    The connection is then closed, so that the client asks another node; after an error or a stale
+    answer it would ask here again.
+    """
 
 
 class Dispatch:
@@ -107,8 +110,10 @@ class Dispatch:
     def begin(
         self, api_key: int, correlation_id: int, client: Client, body: memoryview
     ) -> bytes | Coroutine[Any, Any, bytes]:
-        """The response frame, or a coroutine that returns it. The body is read before this
-        returns, because the buffer under it is used again. Raises OutOfTouch."""
+        """The response frame, or a coroutine that returns it. Raises OutOfTouch.
+
+        The body is decoded before this returns, because the buffer under it is reused.
+        """
         if api_key in GUIDING_APIS and self._broker.roles.is_suspended:
             raise OutOfTouch
         version = client.api_version
@@ -137,7 +142,7 @@ class Dispatch:
 
 
 def _tells_of_error(answer: Any) -> bool:
-    """Whether an error code stands anywhere in an answer."""
+    """True if the answer contains an error code anywhere."""
     if isinstance(answer, dict):
         if answer.get("error_code"):
             return True

@@ -1,4 +1,4 @@
-"""What all Kafka connections of a listener share: handlers, limits, and the sweep."""
+"""The Kafka door: handlers, limits and the periodic sweep that its connections share."""
 
 import asyncio
 from collections.abc import Callable
@@ -55,14 +55,14 @@ class KafkaDoor:
         self._to_resume.pop(connection, None)
 
     def serve_soon(self, connection: Connection) -> None:
-        """Let the connection send once this event is over, so that what one sync released
-        leaves with one write per connection."""
+        """Schedule the connection to send after this event, so that all answers released by one
+        fsync leave in one write per connection."""
         if not self._to_resume:
             self._loop.call_soon(self.resume)
         self._to_resume[connection] = None
 
     def resume(self) -> None:
-        """Let all connections send that have been waiting for it."""
+        """Let all scheduled connections send."""
         connections, self._to_resume = self._to_resume, {}
         for connection in connections:
             connection.resume()
@@ -80,7 +80,8 @@ class KafkaDoor:
                 )
 
     async def drain(self, seconds_max: float) -> None:
-        """Close every connection as soon as it is owed nothing; give up after a while."""
+        """Close every connection once it is owed nothing; return after `seconds_max` at the
+        latest."""
         if self._sweeper is not None:
             self._sweeper.cancel()
         deadline_ms = self.clock.monotonic_ms() + int(seconds_max * 1000)

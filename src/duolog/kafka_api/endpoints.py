@@ -1,4 +1,4 @@
-"""The brokers of the cluster, as clients are told of them."""
+"""Addresses of the cluster's brokers, as clients are told them."""
 
 from duolog.broker.broker import Broker
 from duolog.wire.kafka.leaders import NodeEndpoint
@@ -7,7 +7,7 @@ DOOR = "kafka"
 
 
 def endpoint(broker: Broker, node: int) -> NodeEndpoint | None:
-    """Where clients reach a node; None while it is gone, or has no door for them."""
+    """Address of a node's Kafka door; None while the node is gone, or if it has none."""
     if node == broker.node_id:
         return NodeEndpoint(node, *broker.advertised, broker.rack)
     nodes = broker.catalog.nodes
@@ -18,16 +18,16 @@ def endpoint(broker: Broker, node: int) -> NodeEndpoint | None:
 
 
 def endpoints(broker: Broker) -> list[NodeEndpoint]:
-    """All that can be reached, this one among them in any case: the client has reached it."""
+    """All reachable brokers, this one always among them: the client has reached it."""
     nodes = sorted({*broker.catalog.nodes.live, broker.node_id})
     found = (endpoint(broker, node) for node in nodes)
     return [each for each in found if each is not None]
 
 
 def controller_id(broker: Broker) -> int:
-    """Whom clients send what concerns the whole cluster.
+    """The broker to which clients send cluster-wide requests.
 
-    Every node can do that, so it is this one where the controller cannot be reached.
+    Every node can serve them, so this node is named where the controller cannot be reached.
     """
     controller = broker.catalog.nodes.controller
     if controller is None or endpoint(broker, controller) is None:

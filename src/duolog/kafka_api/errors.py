@@ -1,4 +1,4 @@
-"""Every refusal as Kafka's error code. A test proves the table total."""
+"""The table from every refusal to Kafka's error code. A test proves the table total."""
 
 from duolog.model import errors as refused
 from duolog.model.errors import Refusal
@@ -39,7 +39,7 @@ CODES: dict[type[Refusal], ErrorCode] = {
     refused.StorageFailed: ErrorCode.KAFKA_STORAGE_ERROR,
     refused.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     refused.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
-    # The one code at which every client gives up at once: librdkafka tries any other for ever.
+    # The only code at which every client gives up: librdkafka retries any other for ever.
     refused.TransactionsUnsupported: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     refused.FetchSessionNotFound: ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
     refused.InvalidFetchSessionEpoch: ErrorCode.INVALID_FETCH_SESSION_EPOCH,

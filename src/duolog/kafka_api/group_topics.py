@@ -8,7 +8,7 @@ from duolog.model.errors import Refusal, UnknownTopicId, UnknownTopicOrPartition
 
 
 def resolve_topic(broker: Broker, named: Any) -> Topic | Refusal:
-    """The topic that an item of a request means, or why it means none."""
+    """The topic that an item of a request names, or the refusal that says why there is none."""
     if not hasattr(named, "topic_id"):
         topic = broker.catalog.topics.get(named.name)
         return topic or UnknownTopicOrPartition(f"there is no topic '{named.name}'")

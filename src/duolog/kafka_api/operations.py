@@ -1,6 +1,6 @@
-"""What a client may do to a resource, as bits numbered like Kafka's ACL operations.
+"""Permissions of a client on a resource, as bits numbered like Kafka's ACL operations.
 
-There is no authorization, so everybody may do everything that a kind of resource knows.
+There is no authorization, so every client may do everything that a kind of resource allows.
 """
 
 from enum import IntEnum

@@ -1,4 +1,5 @@
-"""Where a consumer may read a partition: from its leader, or from a copy in its own rack."""
+"""Choice of the replica that serves a consumer's read: the leader, or one in the consumer's
+rack."""
 
 from typing import Any
 
@@ -9,32 +10,32 @@ from duolog.model.errors import InvalidRequest, OffsetNotAvailable
 CONSUMER = -1
 
 FOLLOWERS_FROM = 11
-"""The version of Fetch from which on clients read from followers when they are told to."""
+"""First version of Fetch whose clients can be sent to a follower."""
 
 
 class NearerReplica(Exception):
-    """A copy in the consumer's rack has what it wants: to be read from there."""
+    """Redirects a consumer to an in-sync replica in its own rack."""
 
     def __init__(self, node: int) -> None:
         self.node = node
 
 
 def check_consumer(request: Any) -> None:
-    """Refuse who poses as a replica: those have a listener of their own."""
+    """Refuse requests in a replica's name: replicas use the peer listener."""
     if getattr(request, "replica_id", CONSUMER) >= 0:
-        raise InvalidRequest("replicas copy through the listener of the other nodes")
+        raise InvalidRequest("replicas must fetch through the peer listener")
 
 
 def check_place(
     broker: Broker, partition: Partition, offset: int, *, rack: str, version: int
 ) -> None:
-    """Refuse a read that another node should answer."""
+    """Refuse a read that another node should answer. Raises NearerReplica or a refusal."""
     if not partition.is_leader:
         if version < FOLLOWERS_FROM or not partition.is_following:
             partition.check_leading()
         if offset > partition.log.end_offset:
-            # Not out of range: the leader, which may have sent the reader here, has it.
-            raise OffsetNotAvailable("this copy is not as far yet")
+            # Not out of range: the leader, which may have sent the reader here, has that offset.
+            raise OffsetNotAvailable("this replica has not reached that offset yet")
     elif rack and rack != broker.rack and version >= FOLLOWERS_FROM:
         nearer = _in_rack(broker, partition, rack, offset)
         if nearer is not None:

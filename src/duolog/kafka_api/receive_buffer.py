@@ -1,13 +1,13 @@
-"""The bytes of a connection that were received and not served yet.
+"""Receive buffer of a connection, for bytes that are not served yet.
 
-Grows as bytes arrive, never by what a frame declares, and within a budget that all
+Grows as bytes arrive, never by the size that a frame declares, and within a budget that all
 connections share, so that a hundred clients announcing 100 MB each cost nothing.
 """
 
 from mmap import mmap
 
 BASE_BYTES = 256 * 1024
-"""Large enough to take many pipelined requests with one read."""
+"""Initial size, large enough to take many pipelined requests with one read."""
 GRANULE_BYTES = 64 * 1024
 
 
@@ -21,7 +21,8 @@ class ReceiveBudget:
         self._waiting: dict[Growable, None] = {}
 
     def take(self, count: int, asker: "Growable") -> bool:
-        """Whether the bytes were granted; else the asker is called when some are free again."""
+        """Take bytes from the budget and return True; else False, and the asker is called back once
+        some are free."""
         if count > self._free:
             self._waiting[asker] = None
             return False
@@ -39,7 +40,7 @@ class ReceiveBudget:
 
 
 class Growable:
-    """A connection, as the budget sees it."""
+    """The side of a connection that the budget calls back."""
 
     __slots__ = ()
 
@@ -64,7 +65,7 @@ class ReceiveBuffer:
         return self.end == len(self.data)
 
     def compact(self) -> None:
-        """Move what is not served yet to the front."""
+        """Move the unserved bytes to the front."""
         start, end = self.start, self.end
         if start:
             held = end - start
@@ -74,10 +75,10 @@ class ReceiveBuffer:
             self.end = held
 
     def grow(self, bytes_wanted: int, asker: Growable) -> bool:
-        """Make room for twice as much, or for just `bytes_wanted` if that is less.
+        """Double the size, or grow just to `bytes_wanted` if that is less.
 
-        A buffer of about one frame lets a stream of equal large frames start at its front
-        each time, so that nothing has to be moved.
+        A buffer of about one frame lets a stream of equal large frames start at its front each
+        time, so that nothing has to be moved.
         """
         old = len(self.data)
         new = min(old * 2, -(-bytes_wanted // GRANULE_BYTES) * GRANULE_BYTES)
@@ -87,14 +88,14 @@ class ReceiveBuffer:
         return True
 
     def shrink(self) -> None:
-        """Go back to the base size, if what is held fits."""
+        """Go back to the base size, if the unserved bytes fit."""
         old = len(self.data)
         if old > BASE_BYTES > self.end - self.start:
             self._replace(BASE_BYTES)
             self._budget.give_back(old - BASE_BYTES)
 
     def release(self, asker: Growable) -> None:
-        """Give everything back: the connection is gone."""
+        """Give all memory back: the connection is gone."""
         self._budget.forget(asker)
         if len(self.data) > BASE_BYTES:
             self._budget.give_back(len(self.data) - BASE_BYTES)
@@ -113,10 +114,10 @@ class ReceiveBuffer:
 
 
 def _pages(size: int) -> mmap:
-    """Memory that costs nothing until bytes arrive, where a bytearray would be filled with
-    zeros at once: most connections of a busy node are idle."""
+    """Anonymous pages, which take no memory until bytes arrive; a bytearray would be zeroed at
+    once, and most connections of a busy node are idle."""
     return mmap(-1, size)
 
 
 _NOTHING = _pages(1)
-"""What is left to a connection that is gone."""
+"""Placeholder buffer of a closed connection."""

@@ -1,6 +1,6 @@
-"""The growing end of a log: what is staged, written, rolled and made durable.
+"""Append path of a log: stages, writes, rolls segments, and tracks what is durable.
 
-Log derives from it, so that an append costs no call more than it must.
+Log derives from it, so that an append costs as few calls as possible.
 """
 
 from struct import Struct
@@ -64,19 +64,23 @@ class Appender:
         self._path = path
         self._config = config
         self.segments: list[Segment] = recovered.segments
-        """Ascending and never empty; the last one is active."""
+        """Segments in ascending order, never empty; the last one is active."""
         self.marks: Marks = recovered.marks
         self.end_offset = self.segments[-1].end_offset
-        """Next offset to write; what is only staged does not count."""
+        """Next offset to write; staged batches do not count."""
         self.staged_end_offset = self.end_offset
+        """Offset of the next batch to stage. It runs ahead of `end_offset` within a turn: batches
+        get their offsets one by one and reach the file together, in one write. A failed write
+        sets it back, so that nobody reads, or replicates, an offset that no file holds."""
         self.durable_offset = recovered.durable_offset
-        """Everything below it is on stable storage."""
+        """Offset below which everything is on stable storage."""
         self._rescan_until = recovery_point
-        """No recovery point that the owner may have written is above it or the durable offset."""
+        """Upper bound of recovery points that the owner may have written, beside the durable
+        offset."""
         self._unsynced = recovered.unsynced
         self._directory_changed = True
         self._is_released = False
-        """Whether the directory was deleted: nothing may be written to its path any more."""
+        """True if the directory was deleted: nothing may be written to its path any more."""
         self._sync_limit = _NEVER
         self._staged: list[memoryview] = []
         self._staged_headers: list[BatchHeader] = []
@@ -84,16 +88,19 @@ class Appender:
         self.dropped = (0, 0)
         """Batches and bytes that were staged when a write failed, and are not in the log."""
         self._failure: OSError | None = None
-        """Set when only opening the log again can tell what its files hold."""
+        """Error after which only reopening the log can tell what its files hold; else None."""
         self._reader = LogReader(self.segments)
         self._active: Segment = self.segments[-1]
         self._set_active(self._active)
 
     @property
     def failure(self) -> OSError | None:
-        """Why only a restart can settle what the files hold, if so: a failed write could not
-        be undone, or a decided swap not be finished. A sync may be the reason, so what was
-        written before it must not be taken for durable any more."""
+        """The error after which only a restart can settle what the files hold; None while there is
+        none.
+
+        A failed write could not be undone, or a committed swap not be finished. A sync may be the
+        cause, so writes before it must not be taken for durable any more.
+        """
         return self._failure
 
     @property
@@ -106,9 +113,10 @@ class Appender:
         self._set_active(self._active)
 
     def stage(self, batch: memoryview, header: BatchHeader, leader_epoch: int) -> int:
-        """Give the batch its place, in its own bytes, and queue it; returns its base offset.
+        """Writes the batch's offset and epoch into its own bytes and queues it; returns the base
+        offset.
 
-        The batch is checked already and stays untouched until `write_staged`.
+        The batch has been validated, and stays untouched until `write_staged`.
         """
         base_offset = self.staged_end_offset
         _pack_place(batch, 0, base_offset, header[1], leader_epoch)
@@ -121,7 +129,7 @@ class Appender:
     def append(
         self, batch: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
     ) -> tuple[int, int]:
-        """As `stage` and `write_staged`, for one batch where nothing is staged.
+        """Stages and writes one batch, while nothing else is staged.
 
         Returns its base offset and the next one.
         """
@@ -149,9 +157,9 @@ class Appender:
         return base_offset, end_offset
 
     def write_staged(self, now_ms: int) -> None:
-        """Write what is staged, with one call to the disk unless the segment is full.
+        """Writes the staged batches, with one call to the disk unless the segment is full.
 
-        StorageFailed means that none of it is, or ever will be, in the log.
+        Raises StorageFailed if none of them is, or ever will be, in the log.
         """
         staged = self._staged
         if not staged:
@@ -175,9 +183,9 @@ class Appender:
         self._staged_bytes = 0
 
     def _write_rolling(self, now_ms: int) -> None:
-        """Write what is staged where the segment may have to change before or in between.
+        """Writes the staged batches where the segment may have to roll before or in between.
 
-        Nothing is noted before all is written, so that a failure leaves no trace of it.
+        Nothing is noted before all is written, so that a failure leaves no trace.
         """
         if self._failure is not None:
             self._undo_write([], self._failure)
@@ -205,23 +213,23 @@ class Appender:
         self._set_active(self._active)
 
     def _undo_write(self, created: list[Segment], error: OSError) -> NoReturn:
-        """Make the files as if nothing had been staged, and raise StorageFailed."""
+        """Restores the files as if nothing had been staged, and raises StorageFailed."""
         self._drop_staged()
         try:
             for segment in created:
                 segment.remove()
             self._active.file.truncate(self._active.size)
-            # Durably, or a crash could bring back what its producer was told had failed.
+            # Durably, or a crash could bring back records whose producer was told that they failed.
             self._active.file.sync()
             if created:
                 self._disk.directory(self._path).sync()
         except OSError as second:
-            # A part of a batch may be left behind the end, where the next would follow it.
+            # A part of a batch may be left past the end, where the next one would follow it.
             self._fail(second)
         raise StorageFailed(f"the log could not be written: {error.strerror or error}") from error
 
     def _fail(self, error: OSError) -> None:
-        """Refuse every write from now on."""
+        """Refuses every write from now on."""
         self._failure = error
         self._roll_from_ms = -1
 
@@ -237,7 +245,7 @@ class Appender:
         return Segment.create(self._disk, self._path, base_offset, interval)
 
     def roll(self) -> None:
-        """Seal the active segment, which is not empty, and begin another."""
+        """Seals the active segment, which is not empty, and begins another."""
         if self._is_released:
             return
         self._follow_with(self._create_segment(self.end_offset))
@@ -253,7 +261,7 @@ class Appender:
         self._reader.keep_open(sealed)
 
     def _set_active(self, segment: Segment) -> None:
-        """Precompute what `write_staged` compares with."""
+        """Precomputes the limits that `append` and `write_staged` compare with."""
         config = self._config
         self._active = segment
         self._roll_above_bytes = config.segment_bytes
@@ -267,9 +275,9 @@ class Appender:
             self._roll_from_ms = segment.first_append_ms + roll_after_ms
 
     def begin_sync(self) -> tuple[list[Syncable], int]:
-        """What to sync now, and the offset below which everything is durable once it is.
+        """Targets to sync now, and the offset below which everything is durable afterwards.
 
-        OSError leaves everything as it was: what was to be synced still is.
+        An OSError changes nothing: the same targets are still due.
         """
         if self._is_released:
             return [], self.durable_offset
@@ -284,11 +292,11 @@ class Appender:
         return targets, self.end_offset
 
     def finish_sync(self, end_offset: int) -> None:
-        """What `begin_sync` returned last has been synced."""
-        # What was cut off meanwhile, and written again, was not part of that sync.
+        """Notes that everything that the last `begin_sync` returned is synced."""
+        # Offsets that were cut meanwhile, and written again, were not part of that sync.
         end_offset = min(end_offset, self._sync_limit)
         self.durable_offset = max(self.durable_offset, end_offset)
         if self.marks.rescan_offset is not None and self.durable_offset >= self._rescan_until:
-            # Recovery points up to there are true again. Written with the next marks: until
-            # then a restart only scans more than it must.
+            # Recovery points up to there are true again. Saved with the next marks: until then a
+            # restart only scans more than necessary.
             self.marks = replace(self.marks, rescan_offset=None)

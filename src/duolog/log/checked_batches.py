@@ -1,4 +1,4 @@
-"""Batches out of bytes that came from a disk: each proved before it is handed on."""
+"""Reads batches from disk and verifies each before it is handed on."""
 
 from collections.abc import Iterator
 
@@ -9,8 +9,8 @@ from duolog.records.header import BatchHeader
 from duolog.records.iterator import iter_batches
 
 READ_BYTES = 128 * 1024
-"""Read at once; a larger batch is read whole. Whole segments are gone through on another thread,
-and the event loop gets its turn with each read."""
+"""Bytes of one read; a larger batch is read whole. Whole segments are read on another thread, and
+the event loop gets its turn with each read."""
 
 
 def checked_batches(data: memoryview, end_offset: int) -> Iterator[memoryview]:
@@ -31,7 +31,7 @@ def _checked(data: memoryview, end_offset: int) -> Iterator[tuple[BatchHeader, m
 
 
 def read_checked_batches(segment: Segment) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """All batches of a sealed segment that holds no known damage."""
+    """All batches of a sealed segment that has no known damage."""
     position = 0
     while position < segment.size:
         end = position

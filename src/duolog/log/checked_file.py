@@ -1,4 +1,4 @@
-"""Small files that are replaced as a whole and prove their own integrity."""
+"""Small files that are replaced as a whole and carry a checksum."""
 
 from crc32c import crc32c
 
@@ -10,7 +10,7 @@ _PREFIX_BYTES = len(_TAG) + 8 + 1
 
 
 def write_checked(disk: Disk, path: str, body: bytes) -> None:
-    """Durable when it returns; a crash before that leaves the previous content."""
+    """Replaces the file, durably; a crash before that leaves the previous content."""
     file = _write_beside(disk, path, body)
     file.sync()
     file.close()
@@ -19,9 +19,9 @@ def write_checked(disk: Disk, path: str, body: bytes) -> None:
 
 
 def write_checked_unsynced(disk: Disk, path: str, body: bytes) -> File:
-    """The file, which the caller syncs, and then its directory.
+    """Replaces the file and returns it; the caller syncs it, and then its directory.
 
-    A crash before that may leave the previous content, the new one, or something damaged.
+    A crash before that may leave the previous content, the new one, or a damaged one.
     """
     file = _write_beside(disk, path, body)
     disk.rename(path + TEMPORARY_SUFFIX, path)
@@ -36,7 +36,7 @@ def _write_beside(disk: Disk, path: str, body: bytes) -> File:
 
 
 def read_checked(disk: Disk, path: str) -> bytes | None:
-    """The content, or None when the file is missing or damaged."""
+    """The content; None if the file is missing or damaged."""
     try:
         file = disk.open(path)
     except FileNotFoundError:

@@ -1,8 +1,7 @@
-"""How far each log of a data directory was durable when it was last written down.
+"""Recovery points: offsets up to which each log of a data directory is durable.
 
-Recovery scans a log only from there on, so a missing, old or damaged file costs time, not
-data. All logs are in one file, and those that changed since in another, which is small where
-most logs are idle.
+Recovery scans a log only from there on, so a missing, old or damaged file costs time, not data. All
+logs are in one file, and those that changed since in another, which is small if most logs are idle.
 """
 
 import msgspec
@@ -15,37 +14,38 @@ RECENT_POINTS_FILE = "recovery-points.recent"
 WATERMARKS_FILE = "high-watermarks"
 
 RecoveryPoints = dict[tuple[str, int], int]
-"""Topic and partition → an offset below which everything was durable."""
+"""(Topic, partition) → an offset below which everything was durable."""
 
 
 def write_checkpoint(disk: Disk, points: RecoveryPoints) -> None:
-    """Durable when it returns."""
+    """Writes all points, durably, and drops the recent ones."""
     _write(disk, RECOVERY_POINTS_FILE, points)
-    # One that comes back after a crash is older, and true as well.
+    # One that comes back after a crash is older, and just as true.
     disk.remove(RECENT_POINTS_FILE)
 
 
 def write_recent(disk: Disk, points: RecoveryPoints) -> None:
-    """All that were changed since `write_checkpoint`. Durable when it returns."""
+    """Writes all points changed since `write_checkpoint`, durably."""
     _write(disk, RECENT_POINTS_FILE, points)
 
 
 def read_checkpoint(disk: Disk) -> tuple[RecoveryPoints, RecoveryPoints]:
-    """All points, and those that were changed since all were written."""
+    """All points, and those changed since `write_checkpoint`."""
     recent = _read(disk, RECENT_POINTS_FILE)
     if not recent and disk.exists(RECENT_POINTS_FILE):
-        # A log may have been cut since all were written: what is older alone proves nothing.
+        # A log may have been truncated since `write_checkpoint`: the older file alone proves
+        # nothing.
         return {}, {}
     return _read(disk, RECOVERY_POINTS_FILE) | recent, recent
 
 
 def write_watermarks(disk: Disk, watermarks: RecoveryPoints) -> None:
-    """How far replicated logs are committed. Durable when it returns."""
+    """Writes the high watermarks of replicated logs, durably."""
     _write(disk, WATERMARKS_FILE, watermarks)
 
 
 def read_watermarks(disk: Disk) -> RecoveryPoints:
-    """A lost file costs waiting for the other replicas, not data."""
+    """High watermarks; a lost file costs waiting for the other replicas, not data."""
     return _read(disk, WATERMARKS_FILE)
 
 

@@ -1,4 +1,4 @@
-"""Writes the segment that compaction makes, beside those that it will replace."""
+"""Writes the segment that a rewrite makes, beside those that it will replace."""
 
 from typing import NamedTuple
 
@@ -52,7 +52,7 @@ class CleanedWriter:
             self._flush()
 
     def finish(self) -> CleanedSegment:
-        """Durable when it returns, except for the names."""
+        """Completes the segment, durably but for its file names."""
         self._flush()
         self._file.sync()
         self._file.close()

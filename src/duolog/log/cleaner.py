@@ -1,4 +1,4 @@
-"""The sealed part of a log: what expires from it, and what is rewritten in it.
+"""Sealed part of a log: retention, compaction and thinning.
 
 Log derives from it.
 """
@@ -37,27 +37,28 @@ class Cleaner(Receiver):
     ) -> None:
         super().__init__(disk, path, config, recovered, recovery_point=recovery_point)
         self.start_offset = max(recovered.marks.start_offset, self.segments[0].base_offset)
-        """First offset that can be read."""
+        """First readable offset."""
         self._cuts = 0
-        """Truncations so far: offsets that were planned with before one mean something else."""
+        """Number of truncations so far; a plan from before one refers to offsets that have
+        changed."""
         self._thinner: Thinner | None = None
 
     def roll_if_aged(self, now_ms: int) -> None:
-        """Seal the active segment if it is past its age, as without appends nobody else would."""
+        """Seals the active segment if it is past its age: without appends nothing else would."""
         if self._active.size and now_ms >= self._roll_from_ms and self._failure is None:
             with suppress(OSError):
                 self.roll()
 
     def to_prove(self, now_ms: int) -> list[Segment]:
-        """Segments that would be removed for their age, had that been proved."""
+        """Segments that seem to be past retention, but whose age is not proved yet."""
         aged = takewhile(lambda each: seems_too_old(each, self._config, now_ms), self.segments)
         return [segment for segment in aged if not segment.is_time_proved]
 
     def expire(self, now_ms: int, up_to_offset: int) -> list[Segment]:
-        """Remove segments that are too old, too much, or below the start offset.
+        """Removes segments that are past retention by time or size, or below the start offset.
 
-        Only what ends at or below `up_to_offset` goes. The files are renamed; the owner removes
-        `paths` of the returned segments when nobody should be reading them any more.
+        Only segments that end at or below `up_to_offset` go. Their files are renamed; the owner
+        removes `paths` of the returned segments once nobody can be reading them.
         """
         if self._failure is not None or self._is_released:
             return []
@@ -76,7 +77,7 @@ class Cleaner(Receiver):
             and active.end_offset <= up_to_offset
             and (is_too_old(active, self._config, now_ms) or active.end_offset <= self.start_offset)
         ):
-            # A full disk may not have room for the next segment, and needs the others gone.
+            # A full disk may have no room for the next segment, and needs the others removed.
             with suppress(OSError):
                 self.roll()
                 count += 1
@@ -84,8 +85,8 @@ class Cleaner(Receiver):
             return []
         start_offset = max(self.start_offset, self.segments[count].base_offset)
         if start_offset != self.marks.start_offset:
-            # Before the files go, so that the start offset never goes back; but where a full
-            # disk refuses even that, they must go all the same.
+            # Before the files go, so that the start offset never moves back; if a full disk refuses
+            # even that, the files must go all the same.
             with suppress(StorageFailed):
                 self._write_marks(replace(self.marks, start_offset=start_offset))
         self.start_offset = start_offset
@@ -93,7 +94,8 @@ class Cleaner(Receiver):
         return self._retire_first(count)
 
     def _retire_first(self, count: int) -> list[Segment]:
-        """As many as the disk allows: the others lie below the start now, and go next time."""
+        """Retires as many as the disk allows: the others lie below the start offset, and go next
+        time."""
         retired: list[Segment] = []
         try:
             for segment in self.segments[:count]:
@@ -109,10 +111,10 @@ class Cleaner(Receiver):
     def plan_compaction(
         self, now_ms: int, up_to_offset: int | None = None
     ) -> CompactionPlan | None:
-        """What compaction by key would do now; None when there is too little to gain.
+        """Plan of a compaction by key; None if there is too little to gain.
 
-        Only what ends at or below `up_to_offset` is looked at: a record must not replace an
-        earlier one while it may still be cut off.
+        Only segments that end at or below `up_to_offset` take part: a record must not replace an
+        earlier one while it may still be truncated.
         """
         if not self._config.cleanup_compact or self._failure is not None or self._is_released:
             return None
@@ -130,10 +132,10 @@ class Cleaner(Receiver):
     def plan_thinning(
         self, kept_ranges: KeptRanges, *, below_offset: int, bytes_min: int = THINNED_BYTES_MIN
     ) -> ThinningPlan | None:
-        """How to drop what nobody wants below the offset; None when there is too little to gain.
+        """Plan to drop unwanted records below the offset; None if there is too little to gain.
 
-        `kept_ranges` is asked at once, for one segment after another. Who can come to want
-        again what it did not want asks the plan before the swap whether it still holds.
+        `kept_ranges` is asked at once, for one segment after another. A caller whose wanted ranges
+        can grow again checks the plan before the swap.
         """
         if self._failure is not None or self._is_released:
             return None
@@ -153,10 +155,10 @@ class Cleaner(Receiver):
         return Rewriter(self._disk, self._path, self._config, self._cuts)
 
     def swap(self, result: Rewritten) -> list[Segment]:
-        """Put new segments in place, durably; returns those that they replace, as `expire`.
+        """Puts new segments in place, durably; returns the replaced ones, as `expire` does.
 
-        A group of which something has gone meanwhile is discarded. StorageFailed means that a
-        swap is decided and not finished, which the log cannot survive: see `failure`.
+        A group of which a segment has gone meanwhile is discarded. Raises StorageFailed if a swap
+        is committed but not finished, which the log cannot survive: see `failure`.
         """
         if self._failure is not None or self._is_released:
             return []
@@ -171,8 +173,8 @@ class Cleaner(Receiver):
             try:
                 self._replace(span, cleaned, entries)
             except OSError as error:
-                # Opening the log will finish the swap, or not. Until then nothing may happen
-                # to the log that it would undo.
+                # Reopening the log will finish the swap, or not. Until then nothing may happen to
+                # the log that this would undo.
                 self._fail(error)
                 raise StorageFailed(f"a rewritten segment is not in place: {error}") from error
             replaced += group
@@ -180,19 +182,19 @@ class Cleaner(Receiver):
             if self._thinner is not None:
                 self._thinner.note(result)
             if result.cleaned_offset > self.marks.cleaned_offset:
-                # Without them the next compaction looks at the same records again.
+                # If this fails, the next compaction only reads the same records again.
                 with suppress(StorageFailed):
                     self._write_marks(replace(self.marks, cleaned_offset=result.cleaned_offset))
         return replaced
 
     def discard(self, result: Rewritten) -> None:
-        """It is of no use any more."""
+        """Removes the new segments of a rewrite that is not wanted any more."""
         if self._failure is None and not self._is_released:
             for _, cleaned in result.groups:
                 self._discard(cleaned)
 
     def _discard(self, cleaned: CleanedSegment) -> None:
-        # What cannot be removed now is when the log is opened again.
+        # Files that cannot be removed now are removed when the log is opened again.
         with suppress(OSError):
             discard_cleaned(self._disk, self._path, cleaned.base_offset, cleaned.end_offset)
 

@@ -1,8 +1,8 @@
-"""Compaction by key: of the records with the same key only the last one stays.
+"""Compaction by key: keeps only the last record of each key.
 
-Three steps, so that the heavy one can be offloaded: `plan_compaction` looks at the log,
-`CompactionPlan.build` reads immutable files and writes new ones (see rewriting.py), and
-`Log.swap` puts them in place.
+Three steps, so that the heavy one can be offloaded: `plan_compaction` inspects the log,
+`CompactionPlan.build` reads immutable files and writes new ones (see rewriting.py), and `Log.swap`
+puts them in place.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ from duolog.records.iterator import iter_keys
 class CompactionPlan:
     rewriter: Rewriter
     segments: tuple[Segment, ...]
-    """All that may be rewritten, in order; sealed and durable."""
+    """Segments that may be rewritten, in order; sealed and durable."""
     dirty_from: int
     now_ms: int
     key_map: KeyMap = field(default_factory=KeyMap)
 
     def build(self) -> Rewritten:
-        """Write the compacted segments, durably. Touches nothing that the log's owner does."""
+        """Writes the compacted segments, durably; touches nothing that the log's owner does."""
         mapped_end = self._map_keys()
         rewriter = self.rewriter
         key_filter = KeyFilter(
@@ -38,7 +38,8 @@ class CompactionPlan:
             mapped_end=mapped_end,
             now_ms=self.now_ms,
             delete_retention_ms=rewriter.config.delete_retention_ms,
-            # A value that hides in a segment left as it is would come back to life.
+            # A value that hides in a damaged segment, which is left as it is, would come back to
+            # life.
             drop_tombstones=not any(each.damage for each in self.segments),
         )
         targets = [
@@ -48,7 +49,8 @@ class CompactionPlan:
         return Rewritten(groups, rewriter.cuts, cleaned_offset=mapped_end)
 
     def _map_keys(self) -> int:
-        """Note the last offset of each key that is dirty; returns how far that went."""
+        """Maps the last offset of each dirty key; returns the offset up to which that is
+        complete."""
         mapped_end = self.dirty_from
         for segment in self.segments:
             if segment.end_offset <= self.dirty_from:
@@ -65,7 +67,7 @@ class CompactionPlan:
                         self._map_batch(batch)
                     mapped_end = header.next_offset
             except CorruptBatch:
-                # Left to the scrubber to quarantine; what lies before it can be compacted.
+                # Left to the scrubber to quarantine; everything before it can be compacted.
                 return mapped_end
             mapped_end = segment.end_offset
         return mapped_end
@@ -90,7 +92,7 @@ def plan_compaction(
     start_offset: int,
     now_ms: int,
 ) -> CompactionPlan | None:
-    """None when there is too little to gain. The segments are sealed and durable."""
+    """Plan over sealed, durable segments; None if there is too little to gain."""
     config = rewriter.config
     segments = [each for each in sealed if each.end_offset > start_offset]
     for count, segment in enumerate(segments):

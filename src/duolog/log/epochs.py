@@ -1,6 +1,6 @@
-"""Which leader epoch began at which offset.
+"""Leader epochs of a log and their start offsets.
 
-A follower and a reader ask it where an epoch ended, to find where two logs part.
+Followers and readers ask where an epoch ended, to find where two logs diverge.
 """
 
 from bisect import bisect_right
@@ -37,10 +37,10 @@ class EpochHistory:
         return list(zip(self._epochs, self._starts, strict=True))
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Begin an epoch. False when it, or a later one, has begun already."""
+        """Begins an epoch; False if it, or a later one, has begun already."""
         if epoch <= self.latest:
             return False
-        # An epoch in which nothing was written leaves no trace to compare.
+        # An epoch in which nothing was written leaves nothing to compare.
         while self._starts and self._starts[-1] >= start_offset:
             self._epochs.pop()
             self._starts.pop()
@@ -54,7 +54,7 @@ class EpochHistory:
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """The latest known epoch up to the given one, and where it ended, as Kafka answers.
 
-        An epoch that is newer than all, or none at all, is unknown: (-1, -1).
+        (-1, -1), unknown, for an epoch newer than all, and for none.
         """
         if epoch == NO_EPOCH or epoch > self.latest:
             return NO_EPOCH, NO_OFFSET
@@ -66,17 +66,17 @@ class EpochHistory:
         return self._epochs[following - 1], self._starts[following]
 
     def epoch_at(self, offset: int) -> int:
-        """The epoch that a record at the offset belongs to."""
+        """The epoch of the record at the offset."""
         index = bisect_right(self._starts, offset) - 1
         return self._epochs[index] if index >= 0 else NO_EPOCH
 
     def closed_epoch_at(self, offset: int) -> int:
-        """The same, where a later epoch has begun behind it; else NO_EPOCH."""
+        """The epoch of the record at the offset if a later one has begun since; else NO_EPOCH."""
         index = bisect_right(self._starts, offset) - 1
         return self._epochs[index] if 0 <= index < len(self._epochs) - 1 else NO_EPOCH
 
     def truncate_end(self, offset: int) -> bool:
-        """Forget epochs that begin at or after the offset; whether there were any."""
+        """Forgets epochs that begin at or after the offset; True if there were any."""
         kept = len(self._starts)
         while kept and self._starts[kept - 1] >= offset:
             kept -= 1
@@ -85,7 +85,7 @@ class EpochHistory:
         return changed
 
     def truncate_start(self, offset: int) -> None:
-        """Forget epochs that ended at or before the offset; the one in force begins there."""
+        """Forgets epochs that ended at or before the offset; the current one then begins there."""
         first = bisect_right(self._starts, offset) - 1
         if first >= 0:
             del self._epochs[:first], self._starts[:first]
@@ -93,7 +93,7 @@ class EpochHistory:
 
 
 def read_epochs(disk: Disk, directory: str) -> EpochHistory | None:
-    """None when there is no readable history."""
+    """The stored history; None if it is missing or unreadable."""
     body = read_checked(disk, f"{directory}/{EPOCHS_FILE}")
     if body is None:
         return None
@@ -104,10 +104,10 @@ def read_epochs(disk: Disk, directory: str) -> EpochHistory | None:
 
 
 def write_epochs(disk: Disk, directory: str, history: EpochHistory) -> File:
-    """Not durable before the returned file, and the directory, are synced.
+    """Writes the history; durable once the returned file and the directory are synced.
 
-    That is soon enough with the first batch of a new epoch: without the batch nobody misses
-    the epoch, and a history that a crash has damaged is made again from the batches.
+    That is soon enough with the first batch of a new epoch: without the batch nobody misses the
+    epoch, and a history that a crash has damaged is rebuilt from the batches.
     """
     body = msgspec.json.encode(history.entries)
     return write_checked_unsynced(disk, f"{directory}/{EPOCHS_FILE}", body)

@@ -1,10 +1,10 @@
-"""What the files in a partition's directory are called."""
+"""File names in a partition's directory."""
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 SEGMENT_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX)
-"""The log comes last: where all are renamed, its name is what says that it is done."""
+"""Suffixes of a segment's files. The log is last: when all are renamed, its name completes it."""
 
 DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
@@ -18,7 +18,7 @@ def offset_name(offset: int) -> str:
 
 
 def parse_name(name: str) -> tuple[int, str] | None:
-    """The offset that a file is named by, and its suffix; None for any other name."""
+    """The offset in a file's name, and the suffix; None for any other name."""
     digits, rest = name[:OFFSET_DIGITS], name[OFFSET_DIGITS:]
     if len(digits) != OFFSET_DIGITS or not digits.isdecimal() or not rest.startswith("."):
         return None

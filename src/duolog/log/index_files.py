@@ -1,4 +1,4 @@
-"""Reads and writes the two files of a segment's index."""
+"""Reads and writes the two index files of a segment."""
 
 from contextlib import suppress
 
@@ -8,7 +8,7 @@ from duolog.ports.disk import Disk, File
 
 
 def load_index(disk: Disk, stem: str, size: int) -> tuple[SparseIndex, bool]:
-    """The entries that are plausible in a segment of that size; whether those are all."""
+    """The plausible entries for a segment of that size; True if the files hold no others."""
     entries = _read_all(disk, stem + INDEX_SUFFIX)
     times = _read_all(disk, stem + TIME_INDEX_SUFFIX)
     index = SparseIndex.decode(entries, times, size)
@@ -18,7 +18,7 @@ def load_index(disk: Disk, stem: str, size: int) -> tuple[SparseIndex, bool]:
 def read_last_time(disk: Disk, stem: str, relative_end: int) -> int | None:
     """The largest timestamp of a sealed segment, without reading its whole index.
 
-    None when the last entry is not that of the segment's end.
+    None if the last entry is not that of the segment's end.
     """
     try:
         file = disk.open(stem + TIME_INDEX_SUFFIX)
@@ -33,10 +33,10 @@ def read_last_time(disk: Disk, stem: str, relative_end: int) -> int | None:
 
 
 def save_index(disk: Disk, stem: str, index: SparseIndex, *, cut: bool = False) -> None:
-    """Write the entries that the files lack; `cut` also removes what follows them.
+    """Writes the entries that the files lack; `cut` also removes what follows them.
 
-    A failure is passed over: an index that is missing is made again from the segment, and a
-    full disk must not fail a batch that is already stored.
+    Failures are ignored: a missing index is rebuilt from the segment, and a full disk must not fail
+    a batch that is already stored.
     """
     if index.saved < len(index) or cut:
         with suppress(OSError):
@@ -44,12 +44,12 @@ def save_index(disk: Disk, stem: str, index: SparseIndex, *, cut: bool = False) 
 
 
 def cut_index(disk: Disk, stem: str, index: SparseIndex) -> list[File]:
-    """Leave only these entries in the files, which the caller has yet to sync."""
+    """Leaves only these entries in the files; the caller has yet to sync them."""
     return _write(disk, stem, index, cut=True)
 
 
 def write_index(disk: Disk, stem: str, index: SparseIndex, *, name_suffix: str) -> None:
-    """Write all entries, durably, to files of another name than a segment's own."""
+    """Writes all entries, durably, to files whose names end with `name_suffix`."""
     for file in _write(disk, stem, index, cut=True, name_suffix=name_suffix):
         file.sync()
 

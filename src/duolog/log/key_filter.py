@@ -1,4 +1,4 @@
-"""Decides what compaction by key keeps of a batch."""
+"""Decides which records of a batch compaction by key keeps."""
 
 from duolog.log.key_map import KeyMap
 from duolog.model.errors import Refusal
@@ -34,7 +34,7 @@ class KeyFilter:
         try:
             records = list(iter_keys(batch, decompressed_bytes_max=STORED_BATCH_OPENED_BYTES_MAX))
         except Refusal:
-            # Whatever is in it, nobody can say that it is outdated.
+            # Unreadable content cannot be known to be outdated.
             return batch
         tombstones_go = self._drop_tombstones and self._is_past_horizon(header)
         kept: list[memoryview] = []
@@ -50,7 +50,7 @@ class KeyFilter:
         if not kept:
             return rebuild_batch(header, []) if must_stay else None
         if keeps_tombstone and not header.attributes & DELETE_HORIZON_BIT:
-            # Readers that are behind have from now on that long to see the tombstone.
+            # From now on, readers that are behind have that long to see the tombstone.
             return rebuild_batch(header, kept, delete_horizon_ms=self._delete_horizon_ms)
         return batch if len(kept) == len(records) else rebuild_batch(header, kept)
 

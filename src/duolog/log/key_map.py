@@ -1,15 +1,16 @@
-"""Where the last record of each key lies, in bounded memory."""
+"""Offset of the last record of each key, in bounded memory."""
 
 from hashlib import blake2b
 
 KEYS_MAX = 500_000
-"""Keys that one compaction tells apart, about 100 MB; it goes as far as they reach."""
+"""Limit of keys in one compaction, about 100 MB; when it is reached, the compaction ends there."""
 
 _DIGEST_BYTES = 16
 
 
 class KeyMap:
-    """Keys are held by a 128-bit digest: two that share one are not to be expected."""
+    """Last offset by key. Long keys are held as 128-bit digests: a collision is not to be
+    expected."""
 
     __slots__ = ("_keys_max", "_offsets")
 
@@ -29,5 +30,6 @@ class KeyMap:
 
 
 def _digest(key: bytes) -> bytes:
-    """A shorter key stands for itself: its length tells it from every digest."""
+    """Digest of a long key. A shorter one stands for itself: its length tells it from any
+    digest."""
     return key if len(key) < _DIGEST_BYTES else blake2b(key, digest_size=_DIGEST_BYTES).digest()

@@ -1,8 +1,8 @@
-"""The log of one partition.
+"""Log of one partition.
 
-Driven by one owner on the event loop: `stage` and `write_staged` append, `read` finds what a
-fetch sends, `begin_sync` and `finish_sync` frame the owner's group commit (see appender.py).
-Everything else is rare; what happens to old records is in cleaner.py.
+Driven by one owner on the event loop: `stage` and `write_staged` append, `read` finds what a fetch
+sends, `begin_sync` and `finish_sync` frame the owner's group commit (see appender.py). Everything
+else is rare; retention and compaction are in cleaner.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,8 +28,8 @@ from duolog.ports.disk import Disk
 from duolog.records.header import BatchHeader
 
 TimestampSearch = Callable[[], tuple[int, int] | None]
-"""Work that may be offloaded: it has its own list of the segments, which meanwhile may expire.
-Gives the offset and the timestamp of a record, None when there is none; raises OSError."""
+"""Search that may be offloaded: it holds its own list of segments, which may expire meanwhile.
+Returns offset and timestamp of a record, None if there is none; raises OSError."""
 
 _UNSETTLED = -1
 
@@ -50,23 +50,23 @@ class Log(Cleaner):
         self.recovery = recovered.report
         self._snapshots = SnapshotStore(disk, path)
         self.settled_offset = _UNSETTLED
-        """Where the log ended when a checkpoint of its owner left nothing to do."""
+        """Log end at the last checkpoint that left nothing to save."""
 
     @classmethod
     def open(
         cls, disk: Disk, path: str, config: TopicConfig, *, recovery_point: int, now_ms: int
     ) -> "Log":
-        """Open or create the log in the directory. `recovery` tells what had to be done.
+        """Opens or creates the log in the directory; `recovery` reports what had to be repaired.
 
-        What was scanned is intact but may be in the cache only: `durable_offset` is where the
-        recovery point was, until the owner has synced.
+        Scanned batches are intact but may be in the page cache only: `durable_offset` stays at the
+        recovery point until the owner has synced.
         """
         recovered = Recovery(disk, path, config, recovery_point).run(now_ms)
         return cls(disk, path, config, recovered, recovery_point=recovery_point)
 
     @property
     def is_short(self) -> bool:
-        """Whether it lacks records that were durable, and that nobody has cut off."""
+        """True if it lacks records that were durable and were not truncated on purpose."""
         return self.end_offset < self.recovery.expected_offset
 
     @property
@@ -75,14 +75,14 @@ class Log(Cleaner):
 
     @property
     def damaged(self) -> tuple[DamagedRange, ...]:
-        """What is quarantined now."""
+        """Quarantined ranges."""
         return tuple(found for segment in self.segments for found in segment.damage)
 
     def read(self, offset: int, bytes_max: int, end_offset: int) -> LogSlice | None:
         """Whole batches from the one that holds `offset` on, all below `end_offset`.
 
-        The first is given whole, however large; more only as far as `bytes_max` allows and the
-        segment reaches. None when there is nothing yet. CorruptBatch where the next record is
+        The first is returned whole, however large; more only up to `bytes_max` and the end of the
+        segment. None if there is nothing yet. Raises CorruptBatch if the next record is
         quarantined.
         """
         if offset >= end_offset or offset < self.start_offset:
@@ -95,15 +95,15 @@ class Log(Cleaner):
         return self._reader.read(offset, bytes_max, end_offset)
 
     def headers(self, from_offset: int) -> Iterator[BatchHeader]:
-        """Headers from the batch that holds the offset on. What is damaged is passed over."""
+        """Headers from the batch that holds the offset on; damage is skipped."""
         for segment in self.segments[self._reader.segment_at(from_offset) :]:
             yield from segment.headers_at(from_offset)
 
     def batches(self, from_offset: int, bytes_max: int) -> Iterator[memoryview]:
-        """Batches from the one that holds the offset on, each proved; at least one if there is.
+        """Verified batches from the one that holds the offset on; at least one if there is any.
 
-        Ends after about `bytes_max`, or before damage that is quarantined. CorruptBatch where
-        a batch is damaged, or the first one quarantined.
+        Ends after about `bytes_max`, or before quarantined damage. Raises CorruptBatch if a batch
+        is damaged, or the first one is quarantined.
         """
         end_offset = self.end_offset
         offset = from_offset
@@ -116,12 +116,12 @@ class Log(Cleaner):
                 return
 
     def timestamp_search(self, timestamp_ms: int) -> TimestampSearch:
-        """Finds the first record that is not earlier."""
+        """Search for the first record at or after a timestamp."""
         segments = tuple(self.segments)
         return partial(timestamps.find_timestamp, segments, timestamp_ms, self.start_offset)
 
     def max_timestamp_search(self) -> TimestampSearch:
-        """Finds the latest record; the first of them if there are several."""
+        """Search for the record with the largest timestamp; the first of several."""
         return partial(timestamps.find_max_timestamp, tuple(self.segments), self.start_offset)
 
     @property
@@ -129,7 +129,7 @@ class Log(Cleaner):
         return self.durable_offset < self.end_offset or bool(self._unsynced)
 
     def rest(self) -> None:
-        """Let go of every file of an idle log; what is asked for is opened again.
+        """Closes the files of an idle log; they are reopened on demand.
 
         A node may hold more partitions than it may open files.
         """
@@ -139,34 +139,33 @@ class Log(Cleaner):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing was appended or cut since."""
+        """True if nothing was appended or truncated since `settled_offset` was set."""
         return self.settled_offset == self.end_offset
 
     def checkpoint(self) -> None:
-        """Save what a restart would have to find out again. Needs no sync: it is verifiable."""
+        """Saves what a restart would have to find out again. Needs no sync: it is verifiable."""
         if not self._is_released:
             self._active.save_index()
             self._save_first_epochs()
 
     def close(self, now_ms: int) -> None:
-        """Save the index up to its very end, so that opening again need not look at the log."""
+        """Saves the index up to the very end, so that reopening need not read the log."""
         self._drop_staged()
         if self._failure is None:
             self._active.add_end_entry()
             self._active.save_index()
             self._save_first_epochs()
         if self.marks != read_marks(self._disk, self._path):
-            # Once more, what a full disk has refused before. Nothing that was promised is lost
-            # without it.
+            # Tries again what a full disk refused before. No promise depends on it.
             with suppress(StorageFailed):
                 self._write_marks(self.marks)
         for segment in self.segments:
             segment.release()
 
     def release(self) -> None:
-        """Let go of every file: the directory has been deleted, and nothing is saved.
+        """Closes every file and saves nothing, because the directory was deleted.
 
-        Who still holds the log may go on with its duties; they do nothing any more.
+        Holders of the log may go on with their duties; these do nothing any more.
         """
         self._is_released = True
         self._drop_staged()
@@ -175,45 +174,45 @@ class Log(Cleaner):
             segment.release()
 
     def assign_epoch(self, epoch: int) -> None:
-        """A leader begins at the present end. Durable with the next sync."""
+        """Begins a leader epoch at the log end; durable with the next sync."""
         if self.epochs.assign(epoch, self.end_offset) and self._has_epochs_file:
             self._save_epochs()
 
     def _save_first_epochs(self) -> None:
-        """Without the file the batches tell, so that a log without records needs none."""
+        """Saves the epochs of a log that has none on disk; without records it needs none."""
         if not self._has_epochs_file and self._active.size:
             with suppress(OSError):
                 self._save_epochs()
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """As Kafka's OffsetForLeaderEpoch: the epoch found, and where it ended."""
+        """The epoch and where it ended, as Kafka's OffsetForLeaderEpoch answers."""
         return self.epochs.end_offset_for(epoch, self.end_offset)
 
     def epoch_at(self, offset: int) -> int:
         return self.epochs.epoch_at(offset)
 
     def write_snapshot(self, kind: str, offset: int, data: bytes) -> None:
-        """Durable when it returns. The two newest of a kind are kept."""
+        """Writes a snapshot, durably; the two newest of a kind are kept."""
         if self._is_released:
             return
         self._snapshots.write(kind, offset, data)
 
     def snapshot_writing(self, kind: str, offset: int, data: bytes) -> Callable[[], None]:
-        """As `write_snapshot`, to be offloaded: the log may be cut before that is done."""
+        """Returns `write_snapshot` to be offloaded; a truncation meanwhile voids the snapshot."""
         return partial(self._write_unless_cut, self._cuts, kind, offset, data)
 
     def _write_unless_cut(self, cuts: int, kind: str, offset: int, data: bytes) -> None:
         self.write_snapshot(kind, offset, data)
-        # In this order whoever comes later, this or the cut, removes it.
+        # In this order the later of the two, this write or the truncation, removes it.
         if self._cuts != cuts:
             self._snapshots.remove(kind, offset)
 
     def latest_snapshot(self, kind: str, at_most: int) -> tuple[int, bytes] | None:
-        """Offset and content of the newest intact one at or below the offset."""
+        """Offset and content of the newest intact snapshot at or below the offset."""
         return self._snapshots.latest(kind, at_most)
 
     def advance_start(self, offset: int) -> None:
-        """Records below the offset are gone, durably; their segments go with `expire`."""
+        """Deletes records below the offset, durably; their segments go with `expire`."""
         if offset > self.end_offset:
             raise OffsetOutOfRange(f"offset {offset} is past the end {self.end_offset}")
         if offset > self.start_offset:
@@ -222,7 +221,7 @@ class Log(Cleaner):
             self.epochs.truncate_start(offset)
 
     def truncate_to(self, offset: int) -> None:
-        """Cut off the offset and everything after it, durably. A batch is never split."""
+        """Truncates the log to end at or before the offset, durably. A batch is never split."""
         if offset >= self.end_offset:
             return
         if offset < self.start_offset:
@@ -232,7 +231,7 @@ class Log(Cleaner):
         kept = self._reader.segment_at(offset)
         segment = self.segments[kept]
         position, end_offset = segment.cut_point(offset)
-        # First of all: recovery points that the owner has written speak of what goes now.
+        # First of all: existing recovery points refer to records that go now.
         marks, rescan = self.marks, end_offset
         if marks.rescan_offset is not None:
             rescan = min(rescan, marks.rescan_offset)
@@ -243,11 +242,11 @@ class Log(Cleaner):
         segment.truncate(position, end_offset)
         self._restart_at(segment)
         if self.end_offset < self.start_offset:
-            # The batch that went began before the start, where nothing is written again.
+            # The truncated batch began below the start offset, where nothing is written again.
             self.reset_to(self.start_offset)
 
     def reset_to(self, offset: int) -> None:
-        """Drop everything, durably, and go on at the offset."""
+        """Drops everything, durably, and continues at the offset."""
         self._drop_staged()
         self._write_marks(replace(self.marks, rescan_offset=0))
         self._rescan_until = max(self._rescan_until, self.end_offset)
@@ -258,13 +257,13 @@ class Log(Cleaner):
         self._restart_at(self.segments[0])
 
     def _remove_last(self, count: int) -> None:
-        """Remove segments from the end on, so that a crash in between leaves no hole."""
+        """Removes segments from the end, so that a crash in between leaves no gap."""
         for _ in range(count):
             self.segments.pop().remove()
         self._disk.directory(self._path).sync()
 
     def _restart_at(self, segment: Segment) -> None:
-        """Go on at the end of the segment, which is the last one now."""
+        """Continues at the end of the segment, which is now the last one."""
         self._cuts += 1
         self.settled_offset = _UNSETTLED
         self.end_offset = self.staged_end_offset = segment.end_offset
@@ -276,23 +275,23 @@ class Log(Cleaner):
         write_epochs(self._disk, self._path, self.epochs).sync()
         self._has_epochs_file = True
         self._snapshots.remove_above(self.end_offset)
-        # Its sync of the directory also makes durable what was renamed and removed here.
+        # Its sync of the directory also makes the renames and removals here durable.
         write_quarantine(self._disk, self._path, self.damaged)
 
     def sealed_at(self, offset: int) -> Segment | None:
-        """The sealed segment that holds the offset."""
+        """The sealed segment that holds the offset; None if the active one does."""
         segment = self.segments[self._reader.segment_at(offset)]
         return None if segment is self._active else segment
 
     def verification(self, segment: Segment) -> Callable[[], list[DamagedRange]]:
-        """Proves every batch of a sealed segment; what is damaged and not known yet.
+        """Returns a check of every batch of a sealed segment, which lists new damage.
 
         Reads immutable bytes only and may be offloaded.
         """
         return partial(find_damage, segment, EpochHistory(self.epochs.entries).epoch_at)
 
     def quarantine(self, ranges: Iterable[DamagedRange]) -> list[DamagedRange]:
-        """Serve these no more, durably noted; returns those that are still true."""
+        """Withholds the ranges from reads, durably; returns those that are still damaged."""
         added = still_damaged(self.segments[:-1], ranges, self.epochs.epoch_at)
         if added:
             merged = merge_ranges([*self.damaged, *added])

@@ -1,4 +1,4 @@
-"""The offsets that one partition remembers beside its segments."""
+"""Offsets that a partition stores beside its segments."""
 
 import msgspec
 
@@ -10,11 +10,11 @@ MARKS_FILE = "marks"
 
 class Marks(msgspec.Struct, frozen=True):
     start_offset: int = 0
-    """First readable offset; segments that end at or below it may go."""
+    """First readable offset; segments that end at or below it may be removed."""
     cleaned_offset: int = 0
-    """Compaction has seen everything below it."""
+    """Offset below which compaction has seen everything."""
     rescan_offset: int | None = None
-    """Set by a truncation: recovery points above it may speak of what was cut."""
+    """Set by a truncation: recovery points above it may refer to records that were cut."""
 
 
 def read_marks(disk: Disk, directory: str) -> Marks:

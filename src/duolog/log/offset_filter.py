@@ -1,4 +1,4 @@
-"""Decides what thinning keeps of a batch: the records at offsets that somebody still wants."""
+"""Decides which records of a batch thinning keeps: those at offsets that are still wanted."""
 
 from array import array
 from bisect import bisect_right
@@ -11,7 +11,7 @@ from duolog.records.iterator import iter_keys
 
 
 class KeptOffsets:
-    """Ascending half-open ranges, of which no two touch."""
+    """Ascending half-open ranges of offsets, of which no two touch."""
 
     __slots__ = ("_firsts", "_nexts", "count")
 
@@ -19,13 +19,13 @@ class KeptOffsets:
         self._firsts = array("q")
         self._nexts = array("q")
         self.count = 0
-        """Offsets, not ranges."""
+        """Number of offsets, not of ranges."""
 
     def __len__(self) -> int:
         return len(self._firsts)
 
     def append(self, first: int, next_offset: int) -> None:
-        """Add a range that is not empty and lies past all others."""
+        """Adds a range that is not empty and lies past all others."""
         self.count += next_offset - first
         if self._nexts and self._nexts[-1] == first:
             self._nexts[-1] = next_offset
@@ -39,12 +39,12 @@ class KeptOffsets:
             self.append(first, next_offset)
 
     def covers(self, first: int, next_offset: int) -> bool:
-        """Whether every offset of the range is kept."""
+        """True if every offset of the range is kept."""
         at = bisect_right(self._nexts, first)
         return at < len(self) and self._firsts[at] <= first and next_offset <= self._nexts[at]
 
     def meets(self, first: int, next_offset: int) -> bool:
-        """Whether any offset of the range is kept."""
+        """True if any offset of the range is kept."""
         at = bisect_right(self._nexts, first)
         return at < len(self) and self._firsts[at] < next_offset
 

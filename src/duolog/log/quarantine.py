@@ -1,4 +1,4 @@
-"""Damage that was found before the tail: kept, reported, and never served.
+"""Quarantine: damage before the tail of a log, which is kept, reported, and never served.
 
 The bytes stay where they are, for an operator or a replica to restore.
 """
@@ -17,7 +17,7 @@ class DamagedRange(msgspec.Struct, frozen=True, order=True):
     segment_base: int
     position: int
     length: int
-    """Zero when the offsets are missing without a trace: the file ends too early."""
+    """Bytes damaged; 0 if offsets are missing without a trace, because the file ends too early."""
     first_offset: int
     next_offset: int
     reason: str
@@ -28,7 +28,7 @@ class DamagedRange(msgspec.Struct, frozen=True, order=True):
 
 
 def read_quarantine(disk: Disk, directory: str) -> list[DamagedRange]:
-    """An unreadable list reads as empty: a scan finds the damage again."""
+    """Stored damage; an unreadable list reads as empty, since a scan finds the damage again."""
     body = read_checked(disk, f"{directory}/{QUARANTINE_FILE}")
     if body is None:
         return []
@@ -44,7 +44,7 @@ def write_quarantine(disk: Disk, directory: str, ranges: Iterable[DamagedRange])
 
 
 def merge_ranges(ranges: Iterable[DamagedRange]) -> tuple[DamagedRange, ...]:
-    """Sorted, and each byte and offset in one range only."""
+    """Sorts and merges, so that each byte and offset is in one range only."""
     merged: list[DamagedRange] = []
     for damage in sorted(ranges):
         last = merged[-1] if merged else None

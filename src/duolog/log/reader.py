@@ -1,7 +1,7 @@
 """Finds the bytes that answer a read, mostly without touching the disk.
 
-A sequential reader is found again by where its last read ended; a reader near the end by
-the active segment's dense index; any other by the sparse index and one small read.
+A sequential reader is found by the end of its last read; a reader near the log's end by the active
+segment's dense index; any other by the sparse index and one small read.
 """
 
 from bisect import bisect_right
@@ -14,10 +14,10 @@ from duolog.model.errors import CorruptBatch
 from duolog.ports.disk import File
 
 CURSORS_MAX = 128
-"""Readers of one log whose place is remembered; past it the oldest place is forgotten."""
+"""Limit of remembered positions of readers in one log; the oldest is forgotten first."""
 
 SEALED_OPEN_MAX = 16
-"""Sealed segments of one log that keep their file and index while nobody reads them."""
+"""Limit of sealed segments of one log that keep their file and index open while idle."""
 
 _base_offset = attrgetter("base_offset")
 
@@ -29,7 +29,7 @@ class LogSlice(NamedTuple):
     position: int
     length: int
     next_offset: int
-    """Where to read on."""
+    """Offset at which to read on."""
 
 
 class LogReader:
@@ -83,12 +83,12 @@ class LogReader:
         return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
 
     def forget(self) -> None:
-        """Segments were cut, replaced or removed: no remembered place holds any more."""
+        """Forgets all positions, because segments were truncated, replaced or removed."""
         self._cursors.clear()
         self._opened = {each: None for each in self._opened if not each.deleted}
 
     def release(self) -> None:
-        """Let go of the files and indexes of all sealed segments."""
+        """Closes the files and indexes of all sealed segments."""
         for segment in self._opened:
             segment.release()
         self._opened.clear()
@@ -101,7 +101,7 @@ class LogReader:
         return segment, segment.find(offset)
 
     def keep_open(self, segment: Segment) -> None:
-        """A sealed segment is in use; one that was longest in use is let go of instead."""
+        """Keeps a sealed segment open, and closes the one that was opened longest ago instead."""
         if segment in self._opened or segment is self._segments[-1]:
             return
         if len(self._opened) >= SEALED_OPEN_MAX:

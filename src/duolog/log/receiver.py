@@ -1,6 +1,6 @@
-"""The growing end of a follower's log: batches that a leader has given their place already.
+"""Append path of a follower's log: batches whose offsets a leader has assigned.
 
-Log derives from it. Unlike a leader's, a copy may have gaps where its leader's log has them,
+Log derives from it. Unlike a leader's log, a copy may have gaps where its leader's has them,
 because records were compacted or thinned there.
 """
 
@@ -31,9 +31,9 @@ class Receiver(Appender):
         self._has_epochs_file = recovered.has_epochs_file
 
     def append_copied(self, batches: Sequence[tuple[BatchHeader, memoryview]], now_ms: int) -> None:
-        """Append proved batches as they are; their offsets ascend from the log's end on.
+        """Appends verified batches as they are; their offsets ascend from the log's end on.
 
-        StorageFailed means that those before the one that failed, at most, were written.
+        StorageFailed means that at most the batches before the failed one were written.
         """
         try:
             for header, batch in batches:
@@ -49,7 +49,7 @@ class Receiver(Appender):
             self._take_epochs(header for header, _ in batches)
 
     def _take_epochs(self, headers: Iterable[BatchHeader]) -> None:
-        """Those that begin with one of these batches, as far as they were written."""
+        """Notes the leader epochs that begin with one of the batches that were written."""
         begun = [
             self.epochs.replay(header) for header in headers if header.base_offset < self.end_offset
         ]
@@ -57,9 +57,9 @@ class Receiver(Appender):
             self._save_epochs()
 
     def skip_to(self, offset: int) -> None:
-        """Go on at the offset, because the leader has nothing before it any more.
+        """Continues at the offset, because the leader has no earlier records any more.
 
-        A segment begins there, so that the offsets are not given again after a restart.
+        A segment begins there, so that the offsets are not assigned again after a restart.
         """
         assert not self._staged
         if offset > self.end_offset:
@@ -69,24 +69,24 @@ class Receiver(Appender):
             self._set_active(self._active)
 
     def _leave_gap(self, header: BatchHeader, now_ms: int) -> None:
-        """The batch that follows is not at the end. Nothing is staged."""
+        """Leaves a gap before the next batch, which is not at the log's end. Nothing is staged."""
         active = self._active
         if active.size and (
             active.size + header.size > self._roll_above_bytes
             or now_ms >= self._roll_from_ms
             or header.next_offset > self._roll_above_offset
         ):
-            # Rolling behind the gap would look as if the sealed segment had lost its end.
+            # Rolling after the gap would look as if the sealed segment had lost its end.
             self.roll()
             active = self._active
-        # What is found by the dense index is believed to have no gaps.
+        # The dense index assumes that there are no gaps.
         active.forget_tail()
         active.end_offset = self.end_offset = self.staged_end_offset = header.base_offset
 
     def forget_idle_epoch(self) -> None:
-        """Forget an epoch in which nothing was written, before another leader is followed.
+        """Forgets an epoch in which nothing was written, before another leader is followed.
 
-        That one's log may go on with records of an earlier epoch.
+        The new leader's log may go on with records of an earlier epoch.
         """
         if self.epochs.truncate_end(self.end_offset) and self._has_epochs_file:
             self._save_epochs()

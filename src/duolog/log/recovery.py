@@ -1,8 +1,8 @@
-"""Opens a partition's directory and makes it whole after a crash.
+"""Opens a partition's directory and repairs it after a crash.
 
-Only what follows the recovery point is read; everything before it is believed. A torn tail
-is cut off, also where empty segments follow it. Damage with intact batches behind it is
-quarantined, never cut.
+Only what follows the recovery point is read; everything before it is trusted. A torn tail is
+truncated, also if empty segments follow it. Damage with intact batches after it is quarantined,
+never cut.
 """
 
 from dataclasses import dataclass, field
@@ -33,20 +33,20 @@ from duolog.ports.disk import Disk, Syncable
 @dataclass(slots=True)
 class RecoveryReport:
     scanned_bytes: int = 0
-    """Read and proved batch by batch."""
+    """Bytes read and verified batch by batch."""
     truncated_bytes: int = 0
-    """Torn tail that was cut off."""
+    """Bytes of torn tails that were truncated."""
     rebuilt_indexes: list[str] = field(default_factory=list)
     """Segments whose index lacked entries before the recovery point."""
     quarantined: tuple[DamagedRange, ...] = ()
     """All known damage, that of earlier recoveries included."""
     expected_offset: int = 0
-    """Up to where records were durable, but for what was cut off on purpose since."""
+    """Offset up to which records were durable and have not been truncated on purpose."""
 
 
 @dataclass(slots=True)
 class Recovered:
-    """What a log starts from."""
+    """Recovered state from which a log starts."""
 
     segments: list[Segment]
     marks: Marks
@@ -54,9 +54,10 @@ class Recovered:
     has_epochs_file: bool
     report: RecoveryReport
     durable_offset: int
-    """Everything below it was durable before; what was scanned may be in the cache only."""
+    """Offset below which everything was durable before; scanned batches may be in the page cache
+    only."""
     unsynced: list[Syncable]
-    """What, besides the active segment, to sync before all of it is durable."""
+    """Targets that have to be synced, besides the active segment, before all of it is durable."""
 
 
 class Recovery:
@@ -68,7 +69,7 @@ class Recovery:
         self._interval_bytes = config.index_interval_bytes
         self._scan_from = recovery_point
         self._start_offset = 0
-        """What lies below it is gone, whatever state it is in."""
+        """Start offset of the log: records below it are gone, whatever their state."""
         self._report = RecoveryReport()
         self._epoch_of: EpochOf = lambda offset: NO_EPOCH
         self._found_damage: list[DamagedRange] = []
@@ -81,7 +82,7 @@ class Recovery:
             self._disk.make_directory(self._directory)
             self._disk.directory(parent_of(self._directory)).sync()
         names = settle_leftovers(self._disk, self._directory, names)
-        # Most logs have no more than their segments, and there may be thousands of logs.
+        # Most logs have only their segments, and there may be thousands of logs.
         marks = read_marks(self._disk, self._directory) if MARKS_FILE in names else Marks()
         if marks.rescan_offset is not None:
             self._scan_from = min(self._scan_from, marks.rescan_offset)
@@ -105,8 +106,8 @@ class Recovery:
             self._disk.directory(self._directory).sync()
         durable_offset = min(self._scan_from, end_offset)
         if durable_offset < self._scan_from:
-            # The recovery point speaks of records that are not there. It may be read again
-            # before it is corrected, and must not vouch for others at the same offsets.
+            # The recovery point refers to records that are not there. It may be read again before
+            # it is corrected, and must not vouch for others at the same offsets.
             marks = replace(marks, rescan_offset=durable_offset)
             write_marks(self._disk, self._directory, marks)
         return Recovered(
@@ -160,7 +161,7 @@ class Recovery:
         self._unsynced += findings.unsynced
 
     def _cut_lost_end(self, segments: list[Segment], now_ms: int) -> None:
-        """A torn tail is one too where its segment had been sealed, and all that follow are empty.
+        """Truncates a torn tail whose segment was sealed already, if only empty segments follow it.
 
         The name of the next segment can be durable before the end of this one is.
         """
@@ -177,11 +178,12 @@ class Recovery:
             segment.first_append_ms = first_append_ms(segment, now_ms)
             segments.pop().remove()
         if len(segments) < count:
-            # Durably: the segment will grow past where those that went began.
+            # Durably: the segment will grow past the base offsets of those that were removed.
             self._disk.directory(self._directory).sync()
 
     def _start_at(self, segments: list[Segment]) -> list[Segment]:
-        """The start offset outlives the records: what was deleted is never numbered again."""
+        """Makes the log end at or above the start offset, so that deleted offsets are never
+        reused."""
         if segments and segments[-1].end_offset >= self._start_offset:
             return segments
         for segment in segments:
@@ -217,7 +219,7 @@ class Recovery:
             history = EpochHistory(stored.entries)
         for epoch, start_offset in self._found_epochs:
             if epoch < history.epoch_at(start_offset):
-                # That one was left without a record, and the history was not saved again.
+                # The stored epoch has no record left, and the history was not saved again.
                 history.truncate_end(start_offset)
             history.assign(epoch, start_offset)
         history.truncate_end(segments[-1].end_offset + 1)

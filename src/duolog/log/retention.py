@@ -1,4 +1,4 @@
-"""Decides which segments may go: by time, by size, and by the start offset."""
+"""Decides which segments may be removed: by time, by size, and by the start offset."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ def count_expired(
     up_to_offset: int,
     now_ms: int,
 ) -> int:
-    """How many of the sealed segments, from the oldest on, may be removed."""
+    """Number of sealed segments, from the oldest on, that may be removed."""
     count = 0
     for segment in sealed:
         if segment.end_offset > up_to_offset:
@@ -35,12 +35,12 @@ def count_expired(
 
 
 def is_too_old(segment: Segment, config: TopicConfig, now_ms: int) -> bool:
-    """Whether all its records are past the retention. Records without a time do not age."""
+    """True if all records are provably past retention. Records without a timestamp do not age."""
     return segment.is_time_proved and seems_too_old(segment, config, now_ms)
 
 
 def seems_too_old(segment: Segment, config: TopicConfig, now_ms: int) -> bool:
-    """The same, as far as the segment's index can be believed."""
+    """True if all records are past retention according to the segment's index, proved or not."""
     if not config.cleanup_delete or config.retention_ms == NO_LIMIT:
         return False
     largest = segment.largest_timestamp
@@ -48,7 +48,7 @@ def seems_too_old(segment: Segment, config: TopicConfig, now_ms: int) -> bool:
 
 
 def _is_too_much(segment: Segment, size_bytes: int, config: TopicConfig) -> bool:
-    """Whether enough is left without it."""
+    """True if the log stays at or above its size limit without the segment."""
     if not config.cleanup_delete or config.retention_bytes == NO_LIMIT:
         return False
     return size_bytes - segment.size >= config.retention_bytes

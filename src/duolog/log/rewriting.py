@@ -1,8 +1,8 @@
-"""Writes segments anew without some of their records, beside those that they will replace.
+"""Rewrites segments without some of their records, beside the originals.
 
-Compaction and thinning differ in what they keep (see key_filter.py and offset_filter.py); how
-it is written is here. Offsets, timestamps and producer sequences of what stays do not change.
-`Log.swap` puts the new segments in place.
+Compaction and thinning differ in what they keep (see key_filter.py and offset_filter.py). Offsets,
+timestamps and producer sequences of kept records do not change. `Log.swap` puts the new segments in
+place.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from duolog.ports.disk import Disk
 from duolog.records.header import NO_PRODUCER_ID, BatchHeader
 
 Neighbours = tuple[Segment, ...]
-"""Segments that follow each other without a gap, to become one."""
+"""Consecutive segments without a gap between them, to become one."""
 
 
 class BatchFilter(Protocol):
@@ -28,7 +28,7 @@ class BatchFilter(Protocol):
     ) -> memoryview | bytearray | None:
         """The batch itself, what is left of it, or None.
 
-        One that loses all its records stays as a bare header if it must.
+        A batch that loses all its records stays as a bare header if it must.
         """
         ...
 
@@ -36,12 +36,13 @@ class BatchFilter(Protocol):
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     groups: tuple[tuple[Neighbours, CleanedSegment], ...]
-    """Which segments each new one replaces."""
+    """Replaced segments, and the new segment for each group of them."""
     cuts: int
     cleaned_offset: int = 0
-    """Everything below it has been seen by this or an earlier compaction by key."""
+    """Offset below which compaction by key has seen everything, now or earlier."""
     kept_counts: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """How many offsets thinning found wanted, by the bounds of the segment that now holds them."""
+    """Number of offsets that thinning found wanted, by the bounds of the segment that now holds
+    them."""
 
     @property
     def bytes_before(self) -> int:
@@ -54,24 +55,28 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Rewriter:
-    """Of one log. Reads immutable files and writes new ones, so that it may be offloaded."""
+    """Rewriter of one log's segments.
+
+    Reads immutable files and writes new ones, so that it may be offloaded.
+    """
 
     disk: Disk
     directory: str
     config: TopicConfig
     cuts: int
-    """How often the log had been cut by then; after another time the result is void."""
+    """Number of truncations at the time of the plan; after another one the result is void."""
 
     def rewrite(
         self, groups: Sequence[Neighbours], batch_filter: BatchFilter
     ) -> tuple[tuple[Neighbours, CleanedSegment], ...]:
-        """Durable when it returns. A group that is left out would not change, or is damaged."""
+        """Writes the new segments, durably; groups that would not change, or are damaged, are left
+        out."""
         last_of_producer = _last_of_producers(segment for group in groups for segment in group)
         found = ((group, self._rewrite(group, batch_filter, last_of_producer)) for group in groups)
         return tuple((group, cleaned) for group, cleaned in found if cleaned is not None)
 
     def neighbours(self, segments: Iterable[Segment]) -> Iterator[Neighbours]:
-        """Those of the segments that can become one, as none is larger than it may be."""
+        """Groups of segments that can be merged without exceeding the largest segment size."""
         group: list[Segment] = []
         size = 0
         for segment in segments:
@@ -97,8 +102,8 @@ class Rewriter:
         try:
             for segment in group:
                 for header, batch in read_checked_batches(segment):
-                    # The last batch says where the segment ends: without it, recovery would
-                    # take the offsets up to the next segment for lost.
+                    # The last batch marks the segment's end: without it, recovery would take the
+                    # offsets up to the next segment for lost.
                     must_stay = header.next_offset == end or header.base_offset in last_of_producer
                     kept = batch_filter.retain(header, batch, must_stay=must_stay)
                     changed = changed or kept is not batch

@@ -1,4 +1,4 @@
-"""Splits what is staged into runs, each of which goes to one segment."""
+"""Splits staged batches into runs, each for one segment."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from duolog.records.header import BatchHeader
 
 class Run(NamedTuple):
     base_offset: int | None
-    """Of the new segment that it begins; None when it goes to the active one."""
+    """Base offset of the new segment that the run begins; None if it goes to the active one."""
     batches: list[memoryview]
     headers: list[BatchHeader]
 
@@ -23,7 +23,7 @@ def plan_runs(
     segment_bytes: int,
     is_aged: bool,
 ) -> list[Run]:
-    """A batch that is larger than a segment may be still gets one, of its own."""
+    """Runs in order. A batch larger than the largest segment size still gets one, of its own."""
     runs: list[Run] = []
     base_offset, size = active.base_offset, active.size
     offset = active.end_offset

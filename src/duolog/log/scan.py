@@ -1,7 +1,7 @@
-"""Reads a stretch of a file and proves every batch in it; finds where a damaged stretch ends.
+"""Verifies every batch in a stretch of a file, and finds where a damaged stretch ends.
 
-Used by recovery and by the scrubber. Memory stays at one window, however long a damaged
-header claims its batch to be.
+Used by recovery and by the scrubber. Memory stays at one window, however long a damaged header
+claims its batch to be.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ from duolog.records.header import (
 WINDOW_BYTES = 1 << 20
 
 EpochOf = Callable[[int], int]
-"""The leader epoch of the record at an offset, where that is certain; else NO_EPOCH."""
+"""Returns the leader epoch of the record at an offset if that is certain; else NO_EPOCH."""
 
 NOT_INTACT = "header or checksum is wrong"
 
@@ -32,7 +32,7 @@ _MAGIC_BYTE = bytes([MAGIC])
 
 
 class Scanner:
-    """Goes through one segment's file from a batch boundary to `end`."""
+    """Scans one segment's file from a batch boundary to `end`."""
 
     def __init__(
         self,
@@ -48,16 +48,16 @@ class Scanner:
         self._end = end
         self._is_sealed = offset_limit is not None
         self._offset_limit = offset_limit or segment_base + SEGMENT_OFFSETS_MAX
-        """Where the next segment begins, which no batch of this one reaches beyond."""
+        """Base offset of the next segment, beyond which no batch of this one reaches."""
         self._epoch_of = epoch_of
         self._window = b""
         self._window_at = 0
 
     def scan(self, position: int, offset: int) -> Iterator[tuple[int, BatchHeader] | DamagedRange]:
-        """Position and header of each intact batch, and what lies damaged between them.
+        """Position and header of each intact batch, and the damaged ranges between them.
 
-        `offset` is the least that the batch at `position` may have. Damage that reaches the
-        end of the file comes last; whether it is a torn tail is the caller's to say.
+        `offset` is the least that the batch at `position` may have. Damage that reaches the end of
+        the file comes last; the caller decides if it is a torn tail.
         """
         epoch = NO_EPOCH
         while position < self._end:
@@ -82,7 +82,8 @@ class Scanner:
             position, offset = resumed_at, following.base_offset
 
     def _is_misnumbered(self, position: int, header: BatchHeader, offset: int) -> bool:
-        """Whether an offset that leaves a gap, which compaction may, is a damaged one.
+        """True if a gap before the batch, as compaction leaves them, comes from a damaged base
+        offset.
 
         The checksum does not cover it; the batch that follows gives it away.
         """
@@ -92,9 +93,9 @@ class Scanner:
         return following is not None and following.base_offset < header.next_offset
 
     def _is_of_wrong_epoch(self, position: int, header: BatchHeader, epoch_before: int) -> bool:
-        """Whether the leader epoch is damaged, which the checksum does not cover either.
+        """True if the leader epoch, which the checksum does not cover either, is damaged.
 
-        Epochs ascend: where the history cannot tell, the neighbours give a wrong one away.
+        Epochs ascend: if the history cannot tell, the neighbours give a wrong one away.
         """
         epoch = header.leader_epoch
         known = self._epoch_of(header.last_offset)
@@ -111,7 +112,7 @@ class Scanner:
         )
 
     def _resume_after(self, position: int, offset: int) -> tuple[int, BatchHeader] | None:
-        """The next intact batch. The damaged one's length is tried before every byte is."""
+        """The next intact batch. Tries the damaged one's length before it searches byte by byte."""
         data = self._bytes_at(position, HEADER_BYTES)
         if len(data) == HEADER_BYTES:
             damaged = read_header(data)
@@ -128,7 +129,7 @@ class Scanner:
         return None
 
     def _next_magic(self, position: int) -> int | None:
-        """The first position from the given one on where a header has its magic number."""
+        """The first position from the given one on at which a header has its magic number."""
         while position + HEADER_BYTES <= self._end:
             at = position + MAGIC_AT
             self._fill(at, 1)
@@ -168,7 +169,7 @@ class Scanner:
         return memoryview(self._window)[at : at + length]
 
     def _fill(self, position: int, length: int) -> None:
-        """Have the bytes in the window, as far as they are before the end."""
+        """Loads the bytes into the window, as far as they are before the end."""
         length = max(0, min(length, self._end - position))
         at = position - self._window_at
         if at < 0 or at + length > len(self._window):

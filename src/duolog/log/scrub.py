@@ -1,4 +1,4 @@
-"""Looks for damage in sealed segments, long before a client or a restart would meet it."""
+"""Finds damage in sealed segments, long before a client or a restart would meet it."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from duolog.model.errors import CorruptBatch
 
 
 def find_damage(segment: Segment, epoch_of: EpochOf) -> list[DamagedRange]:
-    """Prove every batch of a sealed segment; what is damaged and not known yet."""
+    """Verifies every batch of a sealed segment; returns damage that is not known yet."""
     known = {(found.position, found.length) for found in segment.damage}
     return [
         found
@@ -21,10 +21,10 @@ def find_damage(segment: Segment, epoch_of: EpochOf) -> list[DamagedRange]:
 def still_damaged(
     sealed: Iterable[Segment], ranges: Iterable[DamagedRange], epoch_of: EpochOf
 ) -> list[DamagedRange]:
-    """Those that are true of the segments as they are now.
+    """The ranges that are damaged in the segments as they are now.
 
-    A segment may have been compacted, or cut and written again, since it was scanned; bytes
-    at the same position mean something else then.
+    A segment may have been compacted, or truncated and written again, since it was scanned; bytes
+    at the same position then mean something else.
     """
     segments = {segment.base_offset: segment for segment in sealed}
     return [
@@ -45,7 +45,7 @@ def _is_damaged(segment: Segment, found: DamagedRange, epoch_of: EpochOf) -> boo
                 break
             boundary = at + header.size
     except CorruptBatch:
-        # The damaged header itself, if that is how far the walk has come.
+        # The damaged header itself, if the walk has come that far.
         pass
     if boundary != found.position:
         return False

@@ -1,8 +1,7 @@
-"""One stretch of the log in one file, with its indexes.
+"""Segment of a log: one file with its indexes.
 
-The active segment grows at its end; a sealed one never changes. A sealed segment opens its
-file and reads its index when somebody first asks, so that opening a log of many segments
-costs little.
+The active segment grows at its end; a sealed one never changes. A sealed segment opens its file and
+reads its index on first use, so that opening a log of many segments costs little.
 """
 
 from array import array
@@ -30,7 +29,7 @@ from duolog.records.header import (
 )
 
 TAIL_BATCHES_MAX = 4096
-"""Batches at the end of the active segment whose positions are held one by one."""
+"""Limit of batches at the end of the active segment whose positions are held one by one."""
 
 _TAIL_BATCHES_KEPT = TAIL_BATCHES_MAX // 2
 
@@ -60,19 +59,19 @@ class Segment(SegmentBatches):
     ) -> None:
         super().__init__(disk, directory, base_offset, size)
         self.end_offset = end_offset
-        """Next offset to write; in a sealed segment, where the next one begins."""
+        """Next offset to write; in a sealed segment, the base offset of the next one."""
         self.first_append_ms: int | None = None
-        """When the active segment got its first batch: its age counts from there."""
+        """Time of the active segment's first batch, from which its age counts."""
         self._index: SparseIndex | None = None
         self._largest_timestamp: int | None = None
         self.is_time_proved = False
-        """Whether the largest timestamp comes from the batches, not from an index alone, which a
-        crash may have damaged: enough to look things up, not to delete them."""
+        """True if the largest timestamp was read from the batches. One from an index, which a crash
+        may have damaged, is enough to look records up, not to delete them."""
         self.index_interval_bytes = index_interval_bytes
         self._index_at = 0
         """Position from which on the next batch gets an entry in the sparse index."""
-        # Filled by appends only, which leave no gap between offsets: a lookup need not
-        # check that the batch it finds reaches as far as the offset.
+        # Filled by appends only, which leave no gap between offsets: a lookup need not check that
+        # the batch it finds reaches as far as the offset.
         self._tail_offsets = array("q")
         self._tail_positions = array("q")
 
@@ -80,7 +79,7 @@ class Segment(SegmentBatches):
     def create(
         cls, disk: Disk, directory: str, base_offset: int, index_interval_bytes: int
     ) -> "Segment":
-        """An empty one, to be the active segment."""
+        """Creates an empty segment, to be the active one."""
         segment = cls(
             disk,
             directory,
@@ -91,8 +90,8 @@ class Segment(SegmentBatches):
         )
         segment._file = disk.open(segment.path, create=True)
         try:
-            # Leftovers of the same name would be taken for records, and entries of them, once
-            # this one grows over their end.
+            # Leftovers of the same name, and their index entries, would be taken for records once
+            # this segment grows past their end.
             segment._file.truncate(0)
             remove_index(disk, segment.stem)
         except OSError:
@@ -112,7 +111,7 @@ class Segment(SegmentBatches):
 
     @property
     def largest_timestamp(self) -> int:
-        """Of all records in the segment; NO_TIMESTAMP when none has one."""
+        """Largest timestamp of all records in the segment; NO_TIMESTAMP if none has one."""
         largest = self._largest_timestamp
         if largest is None:
             if self._index is None:
@@ -123,26 +122,29 @@ class Segment(SegmentBatches):
         return largest
 
     def time_proof(self) -> Callable[[], int | None]:
-        """Reads the largest timestamp from all batches, which may be offloaded; None where that
-        is not possible because of damage that is not known yet."""
+        """Returns a read of all batches for the largest timestamp, which may be offloaded.
+
+        It returns None if damage that is not known yet prevents it.
+        """
         return partial(_largest_of, self.walk_from(0))
 
     def prove_time(self, largest: int) -> None:
-        """What a proof has found while the segment stayed as it is."""
+        """Adopts the largest timestamp found by `time_proof`; the segment has not changed
+        meanwhile."""
         self._largest_timestamp = largest
         self.is_time_proved = True
 
     def activate(self, index: SparseIndex, largest_timestamp: int) -> None:
-        """Make it the segment that grows, from its present end on."""
+        """Makes it the segment that grows, from its present end on."""
         self._index = index
         self._largest_timestamp = largest_timestamp
         self._index_at = index.last[1] + self.index_interval_bytes
         self.forget_tail()
 
     def note_appended(self, headers: Sequence[BatchHeader], offset: int) -> int:
-        """Take note of batches that were written at the end; returns the new end offset.
+        """Notes batches that were written at the end; returns the new end offset.
 
-        Their base offsets follow each other from `offset` on, whatever the headers say.
+        Their base offsets are consecutive from `offset` on, whatever the headers say.
         """
         position = self.size
         largest = self._largest_timestamp
@@ -167,7 +169,7 @@ class Segment(SegmentBatches):
         return offset
 
     def note_one(self, size: int, end_offset: int, timestamp: int) -> None:
-        """As `note_appended`, for one batch."""
+        """Notes one batch, as `note_appended` does for many."""
         position = self.size
         tail_offsets = self._tail_offsets
         tail_offsets.append(self.end_offset)
@@ -192,7 +194,7 @@ class Segment(SegmentBatches):
         self._index_at = position + self.index_interval_bytes
 
     def seal(self) -> None:
-        """No more batches come. The entry at the very end proves later that none is missing."""
+        """Ends the segment. The entry at the very end proves later that no batch is missing."""
         self.add_end_entry()
         self.save_index()
         self.forget_tail()
@@ -211,7 +213,7 @@ class Segment(SegmentBatches):
     def find(self, offset: int) -> int:
         """Position of the batch that holds the offset, or else of the next one.
 
-        The segment's size when there is none.
+        The segment's size if there is none.
         """
         tail = self._tail_offsets
         if tail and offset >= tail[0]:
@@ -229,7 +231,7 @@ class Segment(SegmentBatches):
         )
 
     def cut(self, position: int, bytes_max: int) -> tuple[int, int]:
-        """Where a read of at most that many bytes ends: position, and the next offset.
+        """Position and next offset at which a read of at most `bytes_max` from `position` ends.
 
         The batch at `position` is always taken whole. More bytes than that are there.
         """
@@ -255,7 +257,7 @@ class Segment(SegmentBatches):
         return end, next_offset
 
     def headers_at(self, offset: int) -> Iterator[BatchHeader]:
-        """Headers from the batch that holds the offset on, as `headers_from`."""
+        """Headers from the batch that holds the offset on, with damage skipped."""
         try:
             position = self.find(offset) if offset > self.base_offset else 0
         except CorruptBatch:
@@ -265,14 +267,14 @@ class Segment(SegmentBatches):
                 yield header
 
     def release(self) -> None:
-        """Let go of the file and the index of a sealed segment; both come back when asked for."""
+        """Closes the file and drops the index of a sealed segment; both are reloaded on demand."""
         self._file = None
         self._index = None
 
     def cut_point(self, offset: int) -> tuple[int, int]:
-        """Where to cut so that the offset goes: position, and the end offset of what is left.
+        """Position at which to truncate so that the offset goes, and the end offset of the rest.
 
-        The batch that holds the offset goes as a whole, and so does damage that does.
+        The batch that holds the offset goes as a whole, and so does a damaged range.
         """
         position = self.find(offset)
         end_offset = self.base_offset
@@ -289,7 +291,7 @@ class Segment(SegmentBatches):
         return position, end_offset
 
     def truncate(self, position: int, end_offset: int) -> None:
-        """Cut the segment at a cut point and make it the active one. Durable when it returns."""
+        """Truncates the segment at a cut point, durably, and makes it the active one."""
         index = self.index
         self.set_damage([found for found in self.damage if found.next_offset <= end_offset])
         self.file.truncate(position)
@@ -299,14 +301,15 @@ class Segment(SegmentBatches):
         largest = index.last[2]
         for _, header in self.walk_from(index.last[1]):
             largest = max(largest, header.max_timestamp)
-        # Entries of what was cut off must not come back after a crash: they would look
-        # plausible among those of what is written there next.
+        # Index entries of truncated batches must not come back after a crash: they would look
+        # plausible among those of the batches written there next.
         for file in cut_index(self.disk, self.stem, index):
             file.sync()
         self.activate(index, largest)
 
     def _load_index(self) -> SparseIndex:
-        """Of a sealed segment. What the files lack is made again from the segment."""
+        """Loads a sealed segment's index; entries that the files lack are rebuilt from the
+        segment."""
         if self.deleted:
             # Files of these names are, if any, those of the segment that replaced this one.
             index = SparseIndex()
@@ -319,15 +322,15 @@ class Segment(SegmentBatches):
             try:
                 self.extend_index(index, self.walk_from(index.last[1]))
             except CorruptBatch:
-                # Either the index led astray, or there is damage that nobody has seen yet.
-                # What is intact must stay readable in both cases.
+                # Either the index is wrong, or there is damage that is not known yet. Intact
+                # batches must stay readable in both cases.
                 index = SparseIndex()
                 self.extend_index(index, self.intact_from(0, self.base_offset))
             save_index(self.disk, self.stem, index, cut=True)
         return index
 
     def extend_index(self, index: SparseIndex, batches: Iterable[tuple[int, BatchHeader]]) -> None:
-        """Add entries for batches that follow the last one, and that for the segment's end."""
+        """Adds entries for batches that follow the last one, and one for the segment's end."""
         _, position, largest = index.last
         index_at = position + self.index_interval_bytes
         for at, header in batches:
@@ -340,7 +343,7 @@ class Segment(SegmentBatches):
 
 
 def spread_damage(segments: Iterable[Segment], ranges: Iterable[DamagedRange]) -> None:
-    """Tell each segment its own part of all known damage."""
+    """Gives each segment its own part of all known damage."""
     by_base: dict[int, list[DamagedRange]] = {}
     for found in ranges:
         by_base.setdefault(found.segment_base, []).append(found)

@@ -1,4 +1,4 @@
-"""The batches of one segment, one after another, with or without what is damaged."""
+"""Iterates over the batches of one segment, with or without damaged ones."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,14 +21,14 @@ class SegmentBatches(SegmentFiles):
         """First offset that this segment may hold."""
         self.size = size
         self.damage: tuple[DamagedRange, ...] = ()
-        """What is known, ascending."""
+        """Known damage of this segment, ascending."""
         self.damaged: dict[int, int] = {}
-        """Where known damage begins, and where it ends."""
+        """Position of known damage → position at which it ends."""
 
     def headers_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
         """Position and header of each batch from the one at `position` to the present end.
 
-        Damage, known or not, is passed over: who derives state from headers wants the rest.
+        Damage, known or not, is skipped: state that is derived from headers needs the rest.
         """
         offset = self.base_offset
         try:
@@ -41,7 +41,8 @@ class SegmentBatches(SegmentFiles):
     def walk_from(
         self, position: int, window_bytes: int = WINDOW_BYTES
     ) -> Iterator[tuple[int, BatchHeader]]:
-        """As `headers_from`, but damage that is not known raises CorruptBatch."""
+        """Position and header of each batch, as `headers_from`; unknown damage raises
+        CorruptBatch."""
         return walk_headers(
             self.file,
             self.past_damage(position),
@@ -51,7 +52,7 @@ class SegmentBatches(SegmentFiles):
         )
 
     def intact_from(self, position: int, offset: int) -> Iterator[tuple[int, BatchHeader]]:
-        """As `headers_from`, each batch proved; the first has at least that offset."""
+        """Position and header of each batch, verified; the first has at least that offset."""
         scanner = Scanner(self.file, self.base_offset, end=self.size)
         for found in scanner.scan(position, offset):
             if not isinstance(found, DamagedRange):

@@ -1,4 +1,4 @@
-"""The files of one segment: open when somebody needs them, renamed before they go."""
+"""Files of one segment: opened on demand, renamed before they are removed."""
 
 from contextlib import suppress
 
@@ -12,9 +12,9 @@ class SegmentFiles:
     def __init__(self, disk: Disk, stem: str) -> None:
         self.disk = disk
         self.stem = stem
-        """What the names of all its files begin with."""
+        """Common beginning of the names of all its files."""
         self.deleted = False
-        """Whether the files have been renamed on their way out."""
+        """True if the files were renamed before their removal."""
         self._file: File | None = None
 
     @property
@@ -28,29 +28,29 @@ class SegmentFiles:
             try:
                 file = self._file = self.disk.open(self.path)
             except FileNotFoundError:
-                # Compaction and scrubbing read on another thread; the owner may just have
-                # renamed the file, which it keeps open for them.
+                # Compaction and scrubbing read on another thread; the owner may just have renamed
+                # the file, which it keeps open for them.
                 if self._file is None:
                     raise
                 file = self._file
         return file
 
     def close_file(self) -> None:
-        """Let go of the file; it comes back when asked for."""
+        """Closes the file; it is reopened on demand."""
         self._file = None
 
     @property
     def paths(self) -> list[str]:
-        """All its files, to be removed once the segment is deleted."""
+        """Paths of all its files, to be removed once the segment is deleted."""
         suffix = DELETED_SUFFIX if self.deleted else ""
         return [self.stem + kind + suffix for kind in SEGMENT_SUFFIXES]
 
     def mark_deleted(self) -> None:
-        """Rename the files, so that whatever follows, nobody takes them for the log.
+        """Renames the files, so that after any crash nobody takes them for the log.
 
-        Who holds the file can go on reading it, also after the owner has removed `paths`.
+        Holders of the open file can go on reading it, even after the owner has removed `paths`.
         """
-        # Open for who may still ask for it on another thread; the names change without it.
+        # Opened for readers on another thread that may still need it; the names change without it.
         with suppress(OSError):
             _ = self.file
         for suffix in SEGMENT_SUFFIXES:
@@ -60,6 +60,6 @@ class SegmentFiles:
         self.deleted = True
 
     def remove(self) -> None:
-        """Remove the files at once. The log goes last: without it the others mean nothing."""
+        """Removes the files at once. The log goes last: without it the others mean nothing."""
         for path in self.paths:
             self.disk.remove(path)

@@ -1,4 +1,4 @@
-"""Makes one segment whole: proves what follows the recovery point, completes the index."""
+"""Recovers one segment: verifies what follows the recovery point, completes the index."""
 
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ class Findings:
     epochs: list[tuple[int, int]] = field(default_factory=list)
     """Leader epochs in the order of the scanned batches, each with its first offset."""
     unsynced: list[Syncable] = field(default_factory=list)
-    """What, besides the active segment, has to be synced before all of it is durable."""
+    """Targets that have to be synced, besides the active segment, before all of it is durable."""
 
 
 class SegmentRecovery:
@@ -36,7 +36,7 @@ class SegmentRecovery:
         self._is_last = is_last
         self._index = SparseIndex()
         self._position = 0
-        """Everything before it is believed or proved."""
+        """Position before which everything is trusted or verified."""
         self._offset = segment.base_offset
         self._largest_timestamp = -1
         self._findings = Findings()
@@ -59,15 +59,15 @@ class SegmentRecovery:
             segment.activate(self._index, self._largest_timestamp)
             segment.add_end_entry()
         if stale:
-            # They would look plausible among those of what is written next, so they have to
-            # be gone, durably, before a recovery point above them is believed.
+            # Stale entries would look plausible among those of the batches written next, so they
+            # have to be removed, durably, before a recovery point above them is trusted.
             self._findings.unsynced += cut_index(segment.disk, segment.stem, self._index)
         elif not self._is_last:
             save_index(segment.disk, segment.stem, self._index)
         return self._findings
 
     def _load_index(self) -> bool:
-        """Take the entries up to the recovery point; whether there were others."""
+        """Loads the entries up to the recovery point; True if there were others."""
         segment = self._segment
         index, all_plausible = load_index(segment.disk, segment.stem, segment.size)
         stored = len(index)
@@ -79,7 +79,7 @@ class SegmentRecovery:
         return len(index) < stored or not all_plausible
 
     def _walk_believed(self) -> None:
-        """Index what lies before the recovery point; it was durable, so headers suffice."""
+        """Indexes the batches before the recovery point; they were durable, so headers suffice."""
         try:
             for position, header in self._segment.walk_from(self._position):
                 if header.next_offset > self._scan_from:
@@ -88,20 +88,20 @@ class SegmentRecovery:
                 self._note(position, header)
                 self._findings.rebuilt_index |= len(self._index) > entries
         except CorruptBatch:
-            # Not what the recovery point promised: the scan from here on tells what it is.
+            # Not what the recovery point promised: the scan from here on finds out.
             return
 
     def _scan(self) -> None:
         segment = self._segment
         if self._index.last[1] == self._position > 0 and not self._is_boundary():
-            # A wrong index must never make intact batches look damaged: without it the walk
-            # begins at the segment's own start.
+            # A wrong index must never make intact batches look damaged: without it the walk begins
+            # at the segment's own start.
             self._index = SparseIndex()
             _, self._position, self._largest_timestamp = self._index.last
             self._offset = segment.base_offset
             self._walk_believed()
         start = self._position
-        # Pages that a failed sync left in the cache look written and are not.
+        # Pages that a failed sync left in the page cache look written but are not.
         segment.file.forget_cached(start)
         for found in self._scanner().scan(start, self._offset):
             if isinstance(found, DamagedRange):
@@ -141,13 +141,14 @@ class SegmentRecovery:
     def _pass_damage(self, damage: DamagedRange) -> None:
         self._findings.damage.append(damage)
         self._position, self._offset = damage.end_position, damage.next_offset
-        # A boundary right behind the damage lets lookups begin there.
+        # A boundary right after the damage lets lookups begin there.
         self._index.add(
             self._offset - self._segment.base_offset, self._position, self._largest_timestamp
         )
 
     def _note_missing_end(self) -> None:
-        """The next segment begins later than this one ends: records are gone without a trace."""
+        """Notes that the file ends before the next segment begins: records are missing without a
+        trace."""
         segment = self._segment
         self._findings.damage.append(
             DamagedRange(
@@ -175,7 +176,7 @@ class SegmentRecovery:
 
 
 def first_append_ms(segment: Segment, now_ms: int) -> int | None:
-    """The first record's own time, where it can be believed: the log has no other."""
+    """The first record's timestamp if it is plausible, else now: the log has no other time."""
     if segment.size < HEADER_BYTES:
         return None
     timestamp = read_header(segment.file.pread(HEADER_BYTES, 0)).max_timestamp

@@ -1,7 +1,7 @@
-"""Snapshots of what an owner derives from the log, each named by the offset it stands at.
+"""Snapshots of state that an owner derives from the log, each named by its offset.
 
-Files are `<offset 20 digits>.<kind>`. Nothing here touches the log's own state, so writing
-one may be offloaded.
+Files are `<offset 20 digits>.<kind>`. Nothing here touches the log's own state, so writing one may
+be offloaded.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from duolog.log.file_names import SEGMENT_SUFFIXES, offset_name, parse_name
 from duolog.ports.disk import Disk
 
 SNAPSHOTS_KEPT = 2
-"""A damaged newest one leaves another to start from."""
+"""Number of snapshots kept: if the newest is damaged, another is left to start from."""
 
 
 class SnapshotStore:
@@ -29,12 +29,12 @@ class SnapshotStore:
             self._disk.remove(self._path(kind, old))
 
     def remove(self, kind: str, offset: int) -> None:
-        """Durable when it returns."""
+        """Removes a snapshot, durably."""
         self._disk.remove(self._path(kind, offset))
         self._disk.directory(self._directory).sync()
 
     def latest(self, kind: str, at_most: int) -> tuple[int, bytes] | None:
-        """The newest intact one at or below the offset."""
+        """Offset and content of the newest intact snapshot at or below the offset."""
         for offset in reversed(self._offsets(kind)):
             if offset <= at_most:
                 data = read_checked(self._disk, self._path(kind, offset))
@@ -43,9 +43,9 @@ class SnapshotStore:
         return None
 
     def remove_above(self, offset: int, names: Iterable[str] | None = None) -> bool:
-        """Remove what was derived from records that are gone; whether there was any.
+        """Removes snapshots of records that are gone; True if there was any.
 
-        `names` are those in the directory, if the caller knows them already.
+        `names` are the directory's, if the caller has listed it already.
         """
         removed = False
         for name in self._disk.list_names(self._directory) if names is None else names:

@@ -1,12 +1,12 @@
-"""Which offset lies at which position of a segment, and how late the records before it are.
+"""Sparse index of a segment: offsets, positions, and the latest timestamp before each.
 
-An entry (offset, position, timestamp) says: position is a batch boundary, batches before it
-have lower offsets, batches from it on have that offset or higher, and no record before it
-is later than the timestamp. The entries of the offset index (`.index`) and of the time index
-(`.timeindex`) go in step, so that each proves the other. The files have Kafka's layout.
+An entry (offset, position, timestamp) means: position is a batch boundary, batches before it have
+lower offsets, batches from it on have that offset or higher, and no record before it is later than
+the timestamp. The entries of the offset index (`.index`) and of the time index (`.timeindex`) go in
+step, so that each verifies the other. The files have Kafka's layout.
 
-Both are derived: what is missing or implausible is made again from the segment itself, so
-they need no sync.
+Both are derived: missing or implausible entries are rebuilt from the segment itself, so the files
+need no sync.
 """
 
 import sys
@@ -24,7 +24,7 @@ RELATIVE_OFFSET_MAX = 0xFFFF_FFFF
 
 
 class SparseIndex:
-    """Offsets are relative to the segment's base. Offsets and positions strictly ascend."""
+    """Entries whose offsets, relative to the segment's base, and positions strictly ascend."""
 
     __slots__ = ("offsets", "positions", "saved", "timestamps")
 
@@ -33,13 +33,13 @@ class SparseIndex:
         self.positions = array("I")
         self.timestamps = array("q")
         self.saved = 0
-        """Entries that the files hold already."""
+        """Number of entries that the files already hold."""
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     def add(self, offset: int, position: int, timestamp: int) -> None:
-        """Add an entry at the end; one that would not ascend, or not fit, is left out."""
+        """Adds an entry at the end, unless it does not ascend or fit."""
         last_offset, last_position, _ = self.last
         if not (last_offset < offset <= RELATIVE_OFFSET_MAX and last_position < position):
             return
@@ -55,7 +55,7 @@ class SparseIndex:
         return self.offsets[-1], self.positions[-1], self.timestamps[-1]
 
     def around(self, offset: int, size: int) -> tuple[int, int]:
-        """Positions of two boundaries between which the batch that holds the offset begins."""
+        """Two boundaries between which the batch that holds the offset begins."""
         after = bisect_right(self.offsets, offset)
         start = self.positions[after - 1] if after else 0
         end = self.positions[after] if after < len(self.positions) else size
@@ -72,7 +72,7 @@ class SparseIndex:
         return self.positions[after - 1] if after else 0
 
     def truncate(self, *, offset: int, position: int) -> None:
-        """Keep the entries up to the relative offset and the position."""
+        """Keeps the entries up to the relative offset and the position."""
         kept = min(bisect_right(self.offsets, offset), bisect_right(self.positions, position))
         self._keep(kept)
 
@@ -81,7 +81,7 @@ class SparseIndex:
         self.saved = min(self.saved, count)
 
     def encode_unsaved(self) -> tuple[int, bytes, int, bytes]:
-        """Position and content of what each of the two files lacks."""
+        """Position and content of the unsaved part, for each of the two files."""
         pairs = array("I", bytes(_ENTRY_BYTES * (len(self) - self.saved)))
         pairs[0::2] = self.offsets[self.saved :]
         pairs[1::2] = self.positions[self.saved :]
@@ -93,14 +93,15 @@ class SparseIndex:
         return self.saved * _ENTRY_BYTES, pairs.tobytes(), self.saved * TIME_ENTRY.size, times
 
     def covers(self, entries: bytes, times: bytes) -> bool:
-        """Whether files with this content hold these entries and nothing else."""
+        """True if files with this content hold the saved entries and nothing else."""
         return (
             len(entries) == self.saved * _ENTRY_BYTES and len(times) == self.saved * TIME_ENTRY.size
         )
 
     @classmethod
     def decode(cls, entries: bytes, times: bytes, size: int) -> "SparseIndex":
-        """As many entries, from the first on, as are plausible in a segment of that size."""
+        """Decodes as many entries, from the first on, as are plausible in a segment of that
+        size."""
         index = cls()
         count = min(len(entries) // _ENTRY_BYTES, len(times) // TIME_ENTRY.size)
         pairs = array("I", entries[: count * _ENTRY_BYTES])

@@ -1,8 +1,8 @@
-"""Puts compacted segments in the place of those they were made from.
+"""Replaces segments by the rewritten ones, so that a crash finishes or discards each swap.
 
-A compacted segment is written as `<base>-<end>.log.cleaned`, then renamed to `.swap`, then to
-its final name. Once the log's `.swap` name is durable the outcome is decided: whatever
-crash follows, opening the log finishes it. Before that, opening discards it.
+A rewritten segment is written as `<base>-<end>.log.cleaned`, then renamed to `.swap`, then to its
+final name. Once the log's `.swap` name is durable the swap is committed: after any crash, opening
+the log finishes it. Before that, opening discards it.
 """
 
 from duolog.log.checked_file import TEMPORARY_SUFFIX
@@ -22,17 +22,17 @@ _LEFTOVER_SUFFIXES = (CLEANED_SUFFIX, DELETED_SUFFIX, TEMPORARY_SUFFIX)
 
 
 def cleaned_stem(directory: str, base_offset: int, end_offset: int) -> str:
-    """The name says which segments it replaces: those that begin between the two offsets."""
+    """Path without suffix; the two offsets in it name the segments that it replaces."""
     return f"{directory}/{offset_name(base_offset)}-{offset_name(end_offset)}"
 
 
 def commit_swap(
     disk: Disk, directory: str, base_offset: int, end_offset: int, entries: Syncable
 ) -> None:
-    """Decide, durably, that the cleaned segment replaces its originals.
+    """Commits the swap, durably: the cleaned segment replaces its originals.
 
-    `entries` is the directory, which the caller has opened before: from here on there is no
-    way back, so nothing is left that could fail for want of a descriptor.
+    `entries` is the directory, which the caller has opened before: from here on there is no way
+    back, so nothing may fail for want of a file descriptor.
     """
     stem = cleaned_stem(directory, base_offset, end_offset)
     for suffix in SEGMENT_SUFFIXES:
@@ -43,7 +43,7 @@ def commit_swap(
 def finish_swap(
     disk: Disk, directory: str, base_offset: int, end_offset: int, entries: Syncable
 ) -> None:
-    """Give the swapped segment its final name; its originals have been removed."""
+    """Gives the swapped segment its final name; its originals have been removed."""
     stem = cleaned_stem(directory, base_offset, end_offset)
     final = f"{directory}/{offset_name(base_offset)}"
     for suffix in SEGMENT_SUFFIXES:
@@ -58,7 +58,7 @@ def discard_cleaned(disk: Disk, directory: str, base_offset: int, end_offset: in
 
 
 def settle_leftovers(disk: Disk, directory: str, names: list[str]) -> list[str]:
-    """Finish or discard what a crash interrupted; returns the names that are there then."""
+    """Finishes or discards interrupted swaps; returns the names that remain."""
     if not any(name.endswith((*_LEFTOVER_SUFFIXES, SWAP_SUFFIX)) for name in names):
         return names
     for name in names:
@@ -72,10 +72,10 @@ def settle_leftovers(disk: Disk, directory: str, names: list[str]) -> list[str]:
 
 
 def _finish_found(disk: Disk, directory: str, name: str, names: list[str]) -> None:
-    """Finish a swap, unless what it was to replace is not what the log has there now.
+    """Finishes a swap, unless the log has changed at its place.
 
-    While a swap is under way the segment behind it stays. Where none begins at its end, later
-    records lie across that end, and the swap would take the place of records it never saw.
+    While a swap is under way the next segment stays. If none begins at the swap's end, later
+    records cross that end, and the swap would replace records that it never saw.
     """
     base_offset = int(name[:OFFSET_DIGITS])
     end_offset = int(name[OFFSET_DIGITS + 1 : 2 * OFFSET_DIGITS + 1])

@@ -1,9 +1,8 @@
-"""Thinning: of a segment in which few records are still wanted, only those stay.
+"""Thinning: rewrites a segment in which few records are still wanted to hold only those.
 
-A log is contiguous from its start offset on, so that one old record holds everything behind
-it. A queue, which knows which of its messages are done, has such segments rewritten. The same
-three steps as compaction: `Thinner.plan`, `ThinningPlan.build` which may be offloaded, and
-`Log.swap`.
+A log is contiguous from its start offset on, so one old record retains everything after it. A
+queue, which knows which of its messages are done, has such segments rewritten. The same three steps
+as compaction: `Thinner.plan`, `ThinningPlan.build` which may be offloaded, and `Log.swap`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,23 +13,24 @@ from duolog.log.rewriting import Neighbours, Rewriter, Rewritten
 from duolog.log.segment import Segment
 
 KeptRanges = Callable[[int, int], Iterable[tuple[int, int]]]
-"""Given the bounds of a segment: the wanted offsets in it, as ascending half-open ranges.
-It is read only as far as needed, and what is outside the bounds does not count."""
+"""Returns the wanted offsets within a segment's bounds, as ascending half-open ranges. It is read
+only as far as needed, and offsets outside the bounds are ignored."""
 
 THINNED_BYTES_MIN = 1 << 20
-"""A smaller segment is not worth rewriting by itself. Neighbours of such become one."""
+"""Size below which a segment is not worth rewriting by itself; small neighbours are merged."""
 
 KEPT_PARTS_MIN = 4
-"""A segment is rewritten when at most one in so many of its records is still wanted."""
+"""Divisor: a segment is rewritten if at most one in so many of its records is still wanted."""
 
 SEGMENTS_MAX = 64
-"""Of one plan."""
+"""Limit of segments in one plan."""
 
 GROUPS_MAX = 8
-"""Of one plan: each is a swap, which syncs the directory on the event loop."""
+"""Limit of groups in one plan: each is a swap, which syncs the directory on the event loop."""
 
 KEPT_RANGES_MAX = 100_000
-"""Of one plan, which lists them on the event loop. A segment that alone has more stays."""
+"""Limit of ranges in one plan, which lists them on the event loop. A segment that alone has more is
+not rewritten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +39,15 @@ class ThinningPlan:
     groups: tuple[Neighbours, ...]
     kept: KeptOffsets
     kept_counts: Mapping[tuple[int, int], int]
-    """How many offsets of each group are kept, by its bounds."""
+    """Number of kept offsets of each group, by its bounds."""
 
     def build(self) -> Rewritten:
-        """Write the thinned segments, durably. Touches nothing that the log's owner does."""
+        """Writes the thinned segments, durably; touches nothing that the log's owner does."""
         groups = self.rewriter.rewrite(self.groups, OffsetFilter(self.kept))
         return Rewritten(groups, self.rewriter.cuts, kept_counts=self.kept_counts)
 
     def holds(self, kept_ranges: KeptRanges) -> bool:
-        """Whether nothing has come to be wanted since that the plan would drop."""
+        """True if nothing that the plan drops has become wanted since."""
         return all(
             self.kept.covers(first, next_offset)
             for group in self.groups
@@ -58,16 +58,16 @@ class ThinningPlan:
 
 
 class Thinner:
-    """Of one log: looks at its segments in turn, and remembers what it would gain nothing by."""
+    """Plans for one log: takes its segments in turn, and remembers those with nothing to gain."""
 
     __slots__ = ("_counts", "_cuts", "_resume_offset")
 
     def __init__(self) -> None:
         self._counts: dict[tuple[int, int], int] = {}
-        """How many offsets were kept when it was last rewritten, by a segment's bounds."""
+        """Number of offsets kept at a segment's last rewrite, by its bounds."""
         self._cuts = 0
         self._resume_offset = 0
-        """Where the last plan was full."""
+        """Offset at which to continue, because the last plan was full."""
 
     def plan(
         self,
@@ -77,7 +77,7 @@ class Thinner:
         *,
         bytes_min: int = THINNED_BYTES_MIN,
     ) -> ThinningPlan | None:
-        """None when there is too little to gain. The segments are sealed and durable."""
+        """Plan over sealed, durable segments; None if there is too little to gain."""
         self._forget_gone(sealed, rewriter.cuts)
         kept = KeptOffsets()
         candidates: dict[Segment, int] = {}
@@ -112,11 +112,11 @@ class Thinner:
         return ThinningPlan(rewriter, groups, kept, kept_counts)
 
     def note(self, result: Rewritten) -> None:
-        """The result of a plan is in place, or would have changed nothing."""
+        """Notes a result that is in place, or that would have changed nothing."""
         self._counts.update(result.kept_counts)
 
     def _kept_max(self, segment: Segment, bytes_min: int) -> int:
-        """How much of the segment may be wanted if it is to be rewritten; -1: it is not."""
+        """Limit of wanted offsets up to which the segment is rewritten; -1 for never."""
         base, end = segment.base_offset, segment.end_offset
         if segment.size < bytes_min:
             return end - base
@@ -124,7 +124,7 @@ class Thinner:
         return min(count // KEPT_PARTS_MIN, count - 1)
 
     def _forget_gone(self, sealed: Sequence[Segment], cuts: int) -> None:
-        """What was found out about segments that are no more."""
+        """Forgets the counts of segments that no longer exist."""
         present = {(each.base_offset, each.end_offset) for each in sealed}
         known = {} if cuts != self._cuts else self._counts
         self._counts = {bounds: count for bounds, count in known.items() if bounds in present}
@@ -132,7 +132,7 @@ class Thinner:
 
 
 def _list_wanted(segment: Segment, kept_ranges: KeptRanges, most: int) -> KeptOffsets:
-    """What is wanted of the segment; not all of it, when that is more than there may be."""
+    """Wanted offsets of the segment; stops once there are more than `most`."""
     wanted = KeptOffsets()
     if most >= 0:
         for first, next_offset in _clipped(kept_ranges, segment.base_offset, segment.end_offset):

@@ -1,4 +1,4 @@
-"""Finds records by time. Only the one batch that holds the answer is opened."""
+"""Finds records by time, and opens only the batch that holds the answer."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from duolog.records.iterator import iter_records
 def find_timestamp(
     segments: Sequence[Segment], timestamp: int, start_offset: int
 ) -> tuple[int, int] | None:
-    """Offset and timestamp of the first record that is not earlier than the timestamp."""
+    """Offset and timestamp of the first record at or after the timestamp."""
     for segment in segments:
         if segment.end_offset <= start_offset or segment.largest_timestamp < timestamp:
             continue
@@ -27,7 +27,7 @@ def find_timestamp(
 
 
 def find_max_timestamp(segments: Sequence[Segment], start_offset: int) -> tuple[int, int] | None:
-    """Offset and timestamp of the latest record; the first of them if there are several."""
+    """Offset and timestamp of the latest record; the first of several."""
     largest = NO_TIMESTAMP
     for segment in segments:
         if segment.end_offset <= start_offset or segment.largest_timestamp <= largest:
@@ -35,7 +35,7 @@ def find_max_timestamp(segments: Sequence[Segment], start_offset: int) -> tuple[
         if segment.base_offset >= start_offset:
             largest = segment.largest_timestamp
             continue
-        # The segment's own maximum may belong to a record before the start.
+        # The segment's maximum may belong to a record before the start offset.
         for position, header in segment.headers_from(segment.find(start_offset)):
             if header.max_timestamp > largest:
                 if header.base_offset >= start_offset:

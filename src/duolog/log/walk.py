@@ -1,4 +1,4 @@
-"""Hops from header to header through a stretch of a file, without reading what lies between."""
+"""Walks from header to header through a stretch of a file, without reading the records."""
 
 from collections.abc import Iterator, Mapping
 from struct import Struct
@@ -14,21 +14,21 @@ from duolog.records.header import (
 )
 
 WINDOW_BYTES = 64 * 1024
-"""Read at once: small batches lie many to a window, large ones are hopped over."""
+"""Bytes of one read: it covers many small batches, and large ones are skipped."""
 
 SEGMENT_OFFSETS_MAX = (1 << 31) - 1
-"""Offsets that one segment may span: its index holds them in 32 bits."""
+"""Limit of offsets that one segment spans: its index holds them in 32 bits."""
 
 BATCH_LENGTH_MIN = HEADER_BYTES - LENGTH_PREFIX_BYTES
 
 _PLACE = Struct(">qi4xb6xi")
-"""Of a header: base offset, length, magic, last offset delta."""
+"""Header fields: base offset, length, magic, last offset delta."""
 
 NO_DAMAGE: Mapping[int, int] = {}
 
 
 def is_plausible(header: BatchHeader, room: int) -> bool:
-    """Whether a batch with this header could lie where `room` bytes are left."""
+    """True if a batch with this header could lie where `room` bytes are left."""
     return (
         header.magic == MAGIC
         and BATCH_LENGTH_MIN <= header.batch_length <= room - LENGTH_PREFIX_BYTES
@@ -48,8 +48,8 @@ def walk_headers(
 ) -> Iterator[tuple[int, BatchHeader]]:
     """Each batch's position and header, from the batch at `position` to `end`.
 
-    `damaged` maps where known damage begins to where it ends; it is hopped over. Damage that
-    is not known raises CorruptBatch.
+    `damaged` maps the begin of known damage to its end; it is skipped. Unknown damage raises
+    CorruptBatch.
     """
     window = b""
     window_at = position
@@ -79,8 +79,8 @@ def find_batch(
 ) -> int:
     """Position of the first batch that reaches the offset, or `end`.
 
-    As `walk_headers` would find it, in a fifth of the time: a reader that is behind waits for
-    this on every fetch that its last one did not prepare.
+    Finds what `walk_headers` would, in a fifth of the time: a reader that is behind waits for this
+    on every fetch that its last one did not prepare.
     """
     window = b""
     window_at = position

@@ -1,4 +1,4 @@
-"""What the load of a cluster suggests to do: a file that one program makes and another takes."""
+"""Advice file: changes that a cluster's load suggests, written by one program for another."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ VERSION: Literal[1] = 1
 class AddPartitions(msgspec.Struct, frozen=True, tag="add_partitions", forbid_unknown_fields=True):
     topic: str
     partitions: int
-    """As many as it should have then."""
+    """Number of partitions that it should have."""
     reason: str = ""
 
 
@@ -18,7 +18,7 @@ class MovePartition(msgspec.Struct, frozen=True, tag="move_partition", forbid_un
     topic: str
     partition: int
     replicas: list[int]
-    """The nodes that should have a copy then; the first one leads where it can."""
+    """Nodes that should have a copy; the first one leads if it can."""
     reason: str = ""
 
 
@@ -36,5 +36,5 @@ def encode_advice(advice: Advice) -> bytes:
 
 
 def decode_advice(data: bytes) -> Advice:
-    """ValueError, which says where, for anything else."""
+    """Decodes an advice file; raises ValueError, which says where, for anything else."""
     return msgspec.json.decode(data, type=Advice)

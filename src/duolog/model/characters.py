@@ -1,4 +1,4 @@
-"""Which characters the text of a message may have: those that XML 1.0 may have."""
+"""Characters that the text of a message may have: those allowed in XML 1.0."""
 
 import re
 
@@ -9,9 +9,9 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def forbidden_character(text: bytes) -> str | None:
-    """The first character that may not be there, if one is, in text that is UTF-8.
+    """The first forbidden character in UTF-8 text, or None.
 
-    Surrogates may not be there either, but then it would not be UTF-8.
+    Surrogates are forbidden, too, but cannot occur in UTF-8.
     """
     # Scans of bytes are several times as fast as the pattern, and in ASCII one is enough.
     if len(text.translate(None, _CONTROLS)) == len(text) and (
@@ -24,5 +24,5 @@ def forbidden_character(text: bytes) -> str | None:
 
 
 def without_forbidden(text: str) -> str:
-    """The text with a sign of damage in place of each character that may not be there."""
+    """The text with U+FFFD in place of each forbidden character."""
     return text if text.isprintable() else _FORBIDDEN.sub("\ufffd", text)

@@ -1,11 +1,11 @@
-"""Refusals: the expected ways in which a request is not done.
+"""Refusals: the expected ways in which a request fails.
 
 Each door translates them once (kafka_api/errors.py); a test proves its table total.
 """
 
 
 class Refusal(Exception):
-    """A request that was understood and not done. Its text is for the client."""
+    """Request that was understood and refused. Its text is for the client."""
 
 
 class InvalidRequest(Refusal):
@@ -13,11 +13,11 @@ class InvalidRequest(Refusal):
 
 
 class InvalidTopic(Refusal):
-    """A name that no topic may have."""
+    """Name that no topic may have."""
 
 
 class TopicExists(Refusal):
-    """A topic of that name is there already."""
+    """A topic of that name exists already."""
 
 
 class UnknownTopicOrPartition(Refusal):
@@ -33,23 +33,23 @@ class TopicDeletionDisabled(Refusal):
 
 
 class InvalidPartitions(Refusal):
-    """A partition count that cannot be had."""
+    """Partition count that is not allowed."""
 
 
 class InvalidReplicationFactor(Refusal):
-    """More replicas were asked for than there are brokers."""
+    """More replicas were requested than there are brokers."""
 
 
 class InvalidReplicaAssignment(Refusal):
-    """A replica assignment that names unknown brokers or skips partitions."""
+    """Replica assignment that names unknown brokers or skips partitions."""
 
 
 class NoReassignmentInProgress(Refusal):
-    """The partition is not on its way to other brokers."""
+    """The partition is not being moved to other brokers."""
 
 
 class ElectionNotNeeded(Refusal):
-    """The partition is led by whom the election would choose."""
+    """The partition already has the leader that the election would choose."""
 
 
 class PreferredLeaderNotAvailable(Refusal):
@@ -57,15 +57,15 @@ class PreferredLeaderNotAvailable(Refusal):
 
 
 class EligibleLeadersNotAvailable(Refusal):
-    """No replica is alive that may lead the partition."""
+    """No live replica may lead the partition."""
 
 
 class InvalidConfig(Refusal):
-    """A setting that is unknown, out of bounds, or not supported."""
+    """Setting that is unknown, out of bounds, or not supported."""
 
 
 class PolicyViolation(Refusal):
-    """Against a rule of this cluster."""
+    """Violation of a rule of this cluster."""
 
 
 class FencedLeaderEpoch(Refusal):
@@ -77,19 +77,19 @@ class UnknownLeaderEpoch(Refusal):
 
 
 class NotLeader(Refusal):
-    """This node does not lead the partition, or may not any more."""
+    """This node does not lead the partition, or no longer does."""
 
 
 class LeadershipLost(NotLeader):
-    """The leader went before what it was asked was confirmed. Whether it happened is unknown."""
+    """Leadership ended before the request was confirmed; it may or may not have taken effect."""
 
 
 class StaleBrokerEpoch(Refusal):
-    """The node that asks has been started again since it connected."""
+    """The requesting node has been started again since it connected."""
 
 
 class OffsetNotAvailable(Refusal):
-    """A new leader does not know yet how far the records are that all in-sync replicas have."""
+    """A new leader does not know the high watermark yet."""
 
 
 class OffsetOutOfRange(Refusal):
@@ -97,27 +97,27 @@ class OffsetOutOfRange(Refusal):
 
 
 class CorruptBatch(Refusal):
-    """A record batch whose length, magic, checksum or content is wrong."""
+    """Record batch whose length, magic, checksum or content is wrong."""
 
 
 class InvalidRecord(Refusal):
-    """A well-formed batch that this topic does not take."""
+    """Well-formed batch that this topic does not accept."""
 
 
 class InvalidTimestamp(Refusal):
-    """A timestamp outside what the topic accepts."""
+    """Timestamp outside the range that the topic accepts."""
 
 
 class UnsupportedFormat(Refusal):
-    """A message format older than record batches."""
+    """Message format older than record batches."""
 
 
 class UnsupportedCompression(Refusal):
-    """A compression that is unknown."""
+    """Compression that is unknown."""
 
 
 class BatchTooLarge(Refusal):
-    """A batch larger than the topic's `max.message.bytes`, or than may be decompressed."""
+    """Batch larger than the topic's `max.message.bytes`, or than the limit when decompressed."""
 
 
 class InvalidRequiredAcks(Refusal):
@@ -129,7 +129,7 @@ class NotEnoughReplicas(Refusal):
 
 
 class RequestTimedOut(Refusal):
-    """Not confirmed in time. Whether it happened is unknown."""
+    """The request was not confirmed in time; it may or may not have taken effect."""
 
 
 class StorageFailed(Refusal):
@@ -145,7 +145,7 @@ class InvalidProducerEpoch(Refusal):
 
 
 class TransactionsUnsupported(Refusal):
-    """Transactions are not offered."""
+    """Transactions are not supported."""
 
 
 class FetchSessionNotFound(Refusal):
@@ -169,7 +169,7 @@ class NotCoordinator(Refusal):
 
 
 class InvalidGroupId(Refusal):
-    """A group id that cannot be."""
+    """Group id that is not allowed."""
 
 
 class GroupIdNotFound(Refusal):
@@ -229,4 +229,4 @@ class UnsupportedVersion(Refusal):
 
 
 class PeerFailed(Refusal):
-    """Another node failed, or refused in a way unknown here. Whether it happened is unknown."""
+    """Another node failed, or refused in a way unknown here; the request may have taken effect."""

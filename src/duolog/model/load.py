@@ -1,20 +1,20 @@
-"""How busy a node is, by its own measure: what the controller balances by."""
+"""Load of a node by its own measure, on which the controller bases leader balance."""
 
 import uuid
 
 import msgspec
 
 PARTITIONS_REPORTED_MAX = 100
-"""The busiest ones; the others have no say in who is overloaded."""
+"""Number of partitions reported, the busiest; the others do not count towards overload."""
 
 
 class PartitionLoad(msgspec.Struct, frozen=True):
-    """What one partition costs the node that leads it."""
+    """Load that one partition puts on the node that leads it."""
 
     topic_id: uuid.UUID
     index: int
     bytes_per_s: float
-    """In and out."""
+    """Bytes in and out."""
     requests_per_s: float
 
 
@@ -24,12 +24,12 @@ class LoadReport(msgspec.Struct, frozen=True):
     bytes_out_per_s: float = 0.0
     requests_per_s: float = 0.0
     loop_lag_p99_ms: float = 0.0
-    """How late the event loop is: the one figure that says that a core is used up."""
+    """99th percentile of the event loop's lag: the one figure that shows an exhausted core."""
     partitions_led: int = 0
     disk_free_bytes: int = -1
-    """-1 when it is not known."""
+    """Free bytes; -1 if unknown."""
     partitions: tuple[PartitionLoad, ...] = ()
-    """The busiest that it leads, busiest first."""
+    """Busiest partitions that it leads, busiest first."""
 
     @property
     def bytes_per_s(self) -> float:

@@ -1,4 +1,4 @@
-"""Which names topics and queues may have, and which are the system's own."""
+"""Rules for names of topics and queues, and the names reserved for the system."""
 
 import re
 
@@ -8,14 +8,15 @@ from duolog.model.queue_errors import InvalidParameterValue
 
 OFFSETS_TOPIC = "__consumer_offsets"
 USAGE_TOPIC = "__usage"
-"""What users have used, as lines for billing."""
+"""Topic of the usage lines from which bills are made."""
 INTERNAL_TOPICS = frozenset(
     (OFFSETS_TOPIC, "__transaction_state", "__share_group_state", USAGE_TOPIC)
 )
-"""As in Kafka, and our own. Other names that begin with "__" are the users', but for the next."""
+"""Kafka's internal topics, and our own. Other names that begin with "__" are free for users, except
+those with the next prefix."""
 
 QUEUE_STATE_PREFIX = "__queue."
-"""Before a queue's name, it is the topic of the changes of that queue's delivery state."""
+"""Prefix of a queue's journal: the topic with the changes of the queue's delivery state."""
 
 FIFO_SUFFIX = ".fifo"
 
@@ -27,7 +28,7 @@ FIFO_NAME_RULE = (
     "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores,"
     f" must end with {FIFO_SUFFIX} suffix and be 1 to {QUEUE_NAME_CHARS_MAX} in length."
 )
-"""Both as SQS says it."""
+"""Rules for standard and FIFO names in SQS's own words."""
 
 _LEGAL_TOPIC = re.compile(r"[A-Za-z0-9._-]+\Z")
 _LEGAL_QUEUE = re.compile(r"[A-Za-z0-9_-]+(?:\.fifo)?\Z")
@@ -35,7 +36,7 @@ _QUEUE_ARN = re.compile(r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:([A-Za-z0-9_-]
 
 
 def check_topic_name(name: str) -> None:
-    """Refuse a name that Kafka refuses; a legal name is also a safe directory name."""
+    """Refuses a name that Kafka refuses; a legal name is also a safe directory name."""
     if not name:
         raise InvalidTopic("a topic name cannot be empty")
     if name in (".", ".."):
@@ -47,11 +48,11 @@ def check_topic_name(name: str) -> None:
 
 
 def check_queue_name(name: str) -> None:
-    """Refuse a name that SQS refuses, and those that the system keeps for itself."""
+    """Refuses a name that SQS refuses, and names reserved for the system."""
     if len(name) > QUEUE_NAME_CHARS_MAX or not _LEGAL_QUEUE.match(name):
         raise InvalidParameterValue(FIFO_NAME_RULE if is_fifo(name) else STANDARD_NAME_RULE)
     if is_reserved(name):
-        raise InvalidParameterValue(f"The name {name} is one that the system itself uses.")
+        raise InvalidParameterValue(f"The name {name} is reserved for the system.")
 
 
 def is_fifo(queue: str) -> bool:
@@ -67,16 +68,16 @@ def is_internal(topic: str) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether the name is an internal topic's, or would take its place in the catalog."""
+    """True if the name is an internal topic's, or would collide with one in the catalog."""
     folded = fold(name)
     return folded in INTERNAL_TOPICS or folded.startswith(fold(QUEUE_STATE_PREFIX))
 
 
 def fold(name: str) -> str:
-    """What is the same for names that differ only in '.' and '_', of which one may exist.
+    """Common form of names that differ only in '.' and '_', of which only one may exist.
 
-    Kafka refuses such pairs of topics because metric names fold the two characters into one;
-    a queue is a topic, so the same holds for queues.
+    Kafka refuses such pairs of topics because metric names fold the two characters into one; a
+    queue is a topic, so the same holds for queues.
     """
     return name.replace(".", "_")
 
@@ -86,7 +87,7 @@ def queue_arn(queue: str, region: str, account: str) -> str:
 
 
 def parse_queue_arn(arn: str) -> str:
-    """The name of the queue that an ARN stands for."""
+    """Name of the queue in an ARN."""
     match = _QUEUE_ARN.match(arn)
     if match is None:
         raise InvalidParameterValue(f"{arn} is not the ARN of a queue.")

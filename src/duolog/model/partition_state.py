@@ -1,4 +1,4 @@
-"""Who holds a partition and who leads it: what the metadata store keeps of each."""
+"""State of a partition in the metadata store: its replicas and its leader."""
 
 import msgspec
 
@@ -7,29 +7,33 @@ NO_LEADER = -1
 
 class PartitionState(msgspec.Struct, frozen=True):
     leader: int
-    """NO_LEADER while nobody may lead."""
+    """Node that leads; NO_LEADER while nobody may."""
     leader_epoch: int
-    """Raised with every election, also when the same node is elected again."""
+    """Number of the last election; raised also if the same node is elected again."""
     replicas: tuple[int, ...]
-    """All nodes that hold a copy; the first is the preferred leader."""
+    """Nodes that hold a copy; the first is the preferred leader."""
     in_sync: tuple[int, ...]
     """Replicas that have everything that was acknowledged. Never empty, unless all was lost."""
     eligible: tuple[int, ...] = ()
-    """Not in sync any more, but nothing was acknowledged since: they may lead, too."""
+    """Replicas that left the in-sync set, but nothing was acknowledged since: they may lead,
+    too."""
     adding: tuple[int, ...] = ()
-    """Those of the replicas that a reassignment brings in."""
+    """Replicas that a reassignment adds."""
     removing: tuple[int, ...] = ()
-    """Those of the replicas that go once all that are added are in sync."""
+    """Replicas that a reassignment removes once all added ones are in sync."""
     asynchronous: tuple[int, ...] = ()
-    """Those of the replicas that follow but are never waited for, nor elected."""
+    """Replicas that follow but are never waited for, nor elected."""
     broker_epoch: int = 0
-    """The leader's own when it was elected. A node that has registered anew since does not lead
+    """Leader's broker epoch at its election. A node that has registered anew since does not lead
     before it is elected again: it cannot know what was decided while it was away."""
 
     @property
     def dependable_count(self) -> int:
-        """How many can be asked to be in sync. Not those that are only being brought in: a
-        partition that gets its second replica would take no write until that has everything."""
+        """Number of replicas that can be required to be in sync.
+
+        Replicas that are being added do not count: a partition that gets its second replica would
+        take no write until that has everything.
+        """
         left_out = {*self.asynchronous, *self.adding}
         return max(1, sum(node not in left_out for node in self.replicas))
 
@@ -37,4 +41,4 @@ class PartitionState(msgspec.Struct, frozen=True):
 class PartitionEntry(msgspec.Struct, frozen=True):
     state: PartitionState
     mod_revision: int
-    """Of the store's entry; a transaction that changes the state compares it."""
+    """Revision of the store's entry; a transaction that changes the state compares it."""

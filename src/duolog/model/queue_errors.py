@@ -1,14 +1,14 @@
 """Refusals that only queues know, named as on the SQS wire.
 
-The SQS door translates them once, together with those of errors.py (sqs_api/faults.py); a
-test proves its table total. The Kafka door never meets them.
+The SQS door translates them once, together with those of errors.py (sqs_api/faults.py); a test
+proves its table total. The Kafka door never meets them.
 """
 
 from duolog.model.errors import Refusal
 
 
 class QueueRefusal(Refusal):
-    """Something that an SQS client asked for was understood and not done."""
+    """Request of an SQS client that was understood and refused."""
 
 
 class MissingParameter(QueueRefusal):
@@ -24,7 +24,7 @@ class InvalidParameterCombination(QueueRefusal):
 
 
 class InvalidAttributeName(QueueRefusal):
-    """There is no queue attribute of this name, or it cannot be set."""
+    """No queue attribute has this name, or it cannot be set."""
 
 
 class InvalidAttributeValue(QueueRefusal):
@@ -36,7 +36,7 @@ class QueueDoesNotExist(QueueRefusal):
 
 
 class QueueNameExists(QueueRefusal):
-    """A queue of this name is there already, with other attributes."""
+    """A queue of this name exists already, with other attributes."""
 
 
 class QueueDeletedRecently(QueueRefusal):
@@ -56,19 +56,19 @@ class InvalidMessageContents(QueueRefusal):
 
 
 class UnsupportedOperation(QueueRefusal):
-    """Something that this kind of queue cannot do."""
+    """Operation that this kind of queue does not support."""
 
 
 class ReceiptHandleIsInvalid(QueueRefusal):
-    """No receipt of this queue, or one that has been tampered with."""
+    """Receipt that is not this queue's, or has been tampered with."""
 
 
 class MessageNotInflight(QueueRefusal):
-    """The message is not hidden now, so its visibility cannot be changed."""
+    """The message is not in flight, so its visibility cannot be changed."""
 
 
 class ResourceNotFound(QueueRefusal):
-    """What an ARN or a task handle names does not exist."""
+    """The resource in an ARN or task handle does not exist."""
 
 
 class EmptyBatchRequest(QueueRefusal):
@@ -84,23 +84,24 @@ class BatchEntryIdsNotDistinct(QueueRefusal):
 
 
 class InvalidBatchEntryId(QueueRefusal):
-    """An id of a batch entry that is too long, or has more than letters, digits, - and _."""
+    """Batch entry id that is too long, or has characters other than letters, digits, - and _."""
 
 
 class BatchRequestTooLong(QueueRefusal):
-    """The messages of a batch are together longer than one message may be."""
+    """The messages of a batch together exceed the largest size of one message."""
 
 
 class RequestThrottled(QueueRefusal):
-    """Too much at once. Try again later."""
+    """Too many requests at once. Try again later."""
 
 
 class AccessDenied(QueueRefusal):
-    """The signature is wrong or missing, or nobody unknown may ask from where this came."""
+    """The signature is wrong or missing, or anonymous requests from this address are not
+    allowed."""
 
 
 class SerializationException(QueueRefusal):
-    """The request is no JSON, nests too deeply, or has a member of the wrong type."""
+    """The request is not valid JSON, nests too deeply, or has a member of the wrong type."""
 
 
 class MissingAuthenticationToken(AccessDenied):
@@ -108,7 +109,7 @@ class MissingAuthenticationToken(AccessDenied):
 
 
 class InvalidSecurity(AccessDenied):
-    """The request is signed in another way than Signature Version 4."""
+    """The request is not signed with Signature Version 4."""
 
 
 class IncompleteSignature(AccessDenied):
@@ -116,11 +117,11 @@ class IncompleteSignature(AccessDenied):
 
 
 class InvalidClientTokenId(AccessDenied):
-    """Nobody is known by this access key."""
+    """Access key that belongs to nobody."""
 
 
 class SignatureDoesNotMatch(AccessDenied):
-    """The signature is not the one that the secret key makes of this request."""
+    """The signature differs from the one that the secret key makes of this request."""
 
 
 class RequestExpired(AccessDenied):
@@ -128,7 +129,7 @@ class RequestExpired(AccessDenied):
 
 
 class MissingAction(QueueRefusal):
-    """The request does not say what it asks for."""
+    """The request names no action."""
 
 
 class InvalidAction(QueueRefusal):

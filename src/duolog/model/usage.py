@@ -1,4 +1,4 @@
-"""What usage is counted of, and for what: as usage lines and price lists name it."""
+"""Kinds of resources and operations by which usage is counted, as in usage lines and prices."""
 
 from typing import Literal, get_args
 
@@ -15,7 +15,7 @@ Operation = Literal[
     "dead_letter",
     "expire",
 ]
-"""At the Kafka door, at the SQS door, and by the broker itself. `other` is every action on a
-queue that moves no message."""
+"""Operations at the Kafka door, at the SQS door, and by the broker itself. `other` is every action
+on a queue that moves no message."""
 
 OPERATIONS: tuple[str, ...] = get_args(Operation)

@@ -1,1 +1,1 @@
-"""What operators see: metrics, health and structured logs."""
+"""Observability: metrics, health and structured logs."""

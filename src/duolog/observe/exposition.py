@@ -1,4 +1,4 @@
-"""Metrics as Prometheus reads them."""
+"""Renders metrics in Prometheus's text format."""
 
 from collections.abc import Iterable, Iterator
 
@@ -39,7 +39,7 @@ def render_samples(samples: Iterable[Sample]) -> bytes:
 
 
 def _families(samples: Iterable[Sample]) -> list[Metric]:
-    """Series of the same name are put together, as the format demands."""
+    """Groups series of the same name, as the format requires."""
     families: dict[str, Metric] = {}
     for sample in samples:
         family = families.get(sample.name)
@@ -64,13 +64,15 @@ class _NodeCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         metrics = self._metrics
-        yield InfoMetricFamily("duolog_build", "What runs.", {"version": __version__})
+        yield InfoMetricFamily("duolog_build", "Version of Duolog.", {"version": __version__})
         yield from self._requests()
         yield _durations(
             "duolog_fsync_duration_seconds", "Time to force writes to disk.", metrics.fsync
         )
         yield _durations(
-            "duolog_event_loop_lag_seconds", "How late the event loop is.", metrics.loop_lag
+            "duolog_event_loop_lag_seconds",
+            "Delay of due timers on the event loop.",
+            metrics.loop_lag,
         )
         for counter in metrics.counters.values():
             yield CounterMetricFamily(counter.name, counter.doc, counter.read())
@@ -85,7 +87,7 @@ class _NodeCollector(Collector):
         )
         duration = HistogramMetricFamily(
             "duolog_request_duration_seconds",
-            "From a request's last byte to its answer.",
+            "Time from a request's last byte to its answer.",
             labels=("protocol", "operation"),
         )
         for stats in self._metrics.operations.values():

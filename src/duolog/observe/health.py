@@ -1,11 +1,11 @@
-"""Whether a node may be sent traffic, and if not, why."""
+"""Readiness of a node for traffic, and the reasons if it is not ready."""
 
 
 class Health:
     """Named conditions, each fine or failed for a reason. Ready when all are fine.
 
-    A condition that a node will need is set as failed before it is first met, so that a node
-    which is still starting is not taken for a ready one.
+    A condition that a node will need is set to failed before it is first met, so that a node which
+    is still starting does not count as ready.
     """
 
     def __init__(self) -> None:
@@ -23,12 +23,12 @@ class Health:
 
     @property
     def ready(self) -> bool:
-        """A node about which nothing is known is not ready."""
+        """True if all conditions are fine; a node without any is not ready."""
         return bool(self._fine) and not self._failed
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why not, by condition."""
+        """Reason of each failed condition."""
         if not self._fine and not self._failed:
             return {"start": "the node is starting"}
         return dict(self._failed)

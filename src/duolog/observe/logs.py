@@ -1,4 +1,4 @@
-"""Structured logs: one line an event, text on a terminal and JSON elsewhere.
+"""Structured logs: one line per event, text on a terminal and JSON elsewhere.
 
 An event is named in lower case and carries facts, never message bodies or secrets:
 `log.info("segment rolled", topic=…, base_offset=…)`.
@@ -19,12 +19,12 @@ _encoder = msgspec.json.Encoder(enc_hook=str)
 
 
 def get_logger(name: str) -> FilteringBoundLogger:
-    """A logger whose events say where they come from. Follows `configure_logs`, even later."""
+    """A logger that adds its module to each event. Follows `configure_logs`, even later."""
     return cast(FilteringBoundLogger, structlog.get_logger(module=name))
 
 
 def resolve_format(wanted: str, stream: TextIO) -> Format:
-    """What `auto` means for this stream."""
+    """The format that `auto` means for this stream."""
     if wanted == "auto":
         return "text" if stream.isatty() else "json"
     assert wanted in ("text", "json")
@@ -37,7 +37,7 @@ _utc_now = structlog.processors.TimeStamper(fmt="iso", utc=True)
 def configure_logs(
     level: str, wanted: str, stream: TextIO = sys.stderr, *, stamp: Processor = _utc_now
 ) -> None:
-    """Send events of at least this level to the stream; `wanted` is auto, text or json.
+    """Sends events of at least this level to the stream; `wanted` is auto, text or json.
 
     `stamp` gives an event its "timestamp".
     """
@@ -88,7 +88,7 @@ def _name_module(logger: Any, method: str, event: EventDict) -> EventDict:
 def _adopt_standard_logging(
     level: int, shared: list[Processor], rendering: list[Processor], stream: TextIO
 ) -> None:
-    """Give what asyncio and libraries log the same shape."""
+    """Gives log records of asyncio and of libraries the same shape."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(

@@ -1,4 +1,4 @@
-"""How late the event loop runs what was due: the first sign of work that blocks it."""
+"""Event loop lag: how late due timers run, the first sign of work that blocks the loop."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ PROBE_INTERVAL_SECONDS = 0.25
 
 
 class LoopLagProbe:
-    """A timer that notes by how much it was late. Start it on the running loop."""
+    """Timer that records its own delay. Start it on the running loop."""
 
     def __init__(self, histogram: Histogram) -> None:
         self._histogram = histogram

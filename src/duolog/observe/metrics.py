@@ -1,7 +1,7 @@
-"""The node's metrics: plain counters that the hot path bumps, and callbacks for the rest.
+"""Metrics of the node: plain counters that the hot path increments, and callbacks for the rest.
 
-exposition.py turns them into Prometheus text when somebody asks. `/metrics` has a bounded
-size; what else is per topic, group or queue is asked for one name at a time, through `detail`.
+exposition.py renders them as Prometheus text on request. `/metrics` has a bounded size; further
+series per topic, group or queue are requested one name at a time, through `detail`.
 """
 
 from bisect import bisect_left
@@ -12,13 +12,15 @@ from typing import Literal
 from duolog.observe.histogram import Histogram
 
 OPERATIONS_MAX = 1024
-"""Most pairs of protocol and operation. They come from tables, so more means a leak of names."""
+"""Limit of pairs of protocol and operation. They come from tables, so more means a leak of
+names."""
 
 Dimension = Literal["topic", "group", "queue"]
 
 
 class OperationStats:
-    """One operation of one protocol: each answer is `done`, and `failed` if it is an error."""
+    """Counters of one operation; each answer is `done`, and also counts as `failed` if it is an
+    error."""
 
     __slots__ = ("answered", "duration", "failed", "observe", "operation", "protocol")
 
@@ -27,15 +29,15 @@ class OperationStats:
         self.operation = operation
         self.answered = 0
         self.failed = 0
-        """Of those that were answered, the ones that told of an error."""
+        """Answers that were errors; included in `answered`."""
         self.duration = Histogram()
         self.observe = self.duration.observe
 
     def done(self, started_ns: int, ended_ns: int, count: int = 1) -> None:
-        """So many requests, which came together, were answered together."""
+        """Counts requests that arrived together and were answered together."""
         seconds = (ended_ns - started_ns) * 1e-9
         self.answered += count
-        # As `observe` does it, without the call: this is on the path of every request.
+        # Inlined `observe`: this is on the path of every request.
         duration = self.duration
         duration.counts[bisect_left(duration.bounds, seconds)] += count
         duration.total_seconds += seconds * count
@@ -43,7 +45,7 @@ class OperationStats:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A number that is there already and is only read at every scrape."""
+    """Number kept elsewhere, which is read at every scrape."""
 
     name: str
     doc: str
@@ -52,18 +54,18 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One series that has labels of its own."""
+    """Value of one labelled series."""
 
     name: str
     doc: str
     labels: dict[str, str]
     value: float
     counter: bool = False
-    """Whether it only grows; its name then ends in `_total`."""
+    """True if it only grows; its name then ends in `_total`."""
 
 
 Detail = Callable[[str], Iterable[Sample] | None]
-"""The series of the topic, group or queue of that name; None when there is no such one."""
+"""Returns the series of the topic, group or queue of that name; None if it does not exist."""
 
 
 class Metrics:
@@ -74,7 +76,7 @@ class Metrics:
         self.gauges: dict[str, Reading] = {}
         self.counters: dict[str, Reading] = {}
         self.labelled: list[Callable[[], Iterable[Sample]]] = []
-        """Series with labels, of which there are not more than a maximum."""
+        """Callbacks for labelled series; each bounds the number of its series."""
         self.details: dict[Dimension, Detail] = {}
 
     def request(self, protocol: str, operation: str) -> OperationStats:
@@ -92,7 +94,7 @@ class Metrics:
         self.gauges[name] = Reading(name, doc, read)
 
     def counter(self, name: str, doc: str, read: Callable[[], float]) -> None:
-        """A number that only grows; its name gets `_total` behind it."""
+        """Registers a number that only grows; its name gets the suffix `_total`."""
         assert name.startswith("duolog_"), name
         assert name not in self.counters, name
         self.counters[name] = Reading(name, doc, read)

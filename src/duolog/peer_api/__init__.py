@@ -1,1 +1,1 @@
-"""The door for the other nodes of the cluster."""
+"""Server side of the protocol between the nodes of a cluster."""

@@ -1,4 +1,4 @@
-"""Where the other nodes of the cluster connect."""
+"""Accepts connections of the other nodes of the cluster."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from duolog.wire.peer.hello import Hello
 
 @dataclass(frozen=True, slots=True)
 class DoorBounds:
-    """Of each connection that another node makes."""
+    """Limits of each connection that another node opens."""
 
     in_flight_max: int = IN_FLIGHT_MAX
-    """Requests that are served at once. No node makes more, so who does is no node of ours."""
+    """Maximum number of concurrent requests. A peer that exceeds it is no node of ours: cut off."""
     backlog_bytes_max: int = 64 << 20
-    """Answers that wait to be taken before the node is not read from any more."""
+    """Unsent answer bytes above which the connection is no longer read (back-pressure)."""
     hello_ms_max: int = 5_000
-    """How long a connection may take to say who it is."""
+    """Time-out of a new connection's hello."""
 
 
 class PeerDoor:
@@ -32,7 +32,7 @@ class PeerDoor:
         cluster: str | None = None,
         bounds: DoorBounds | None = None,
     ) -> None:
-        """With the cluster's name, every node must show a certificate of it."""
+        """Requires a certificate of the cluster from each node if `cluster` is set."""
         self.handlers = handlers
         self.hello = hello
         self.cluster = cluster
@@ -52,13 +52,13 @@ class PeerDoor:
         self._sessions.pop(session, None)
 
     def close(self) -> None:
-        """Close every connection, and cancel what is being served."""
+        """Closes all connections and cancels the requests being served."""
         for session in list(self._sessions):
             session.abort()
 
 
 def check_peer_listener(host: str, *, tls: bool) -> None:
-    """Raises ValueError where everybody on the network could pose as a node of the cluster."""
+    """Raises ValueError if the listener would accept unauthenticated nodes from the network."""
     if not tls and not is_loopback(host):
         raise ValueError(
             f"nodes would talk over {host} without certificates, which is only allowed on"

@@ -1,7 +1,7 @@
-"""One connection of another node: its requests are served side by side.
+"""One connection of another node, whose requests are served concurrently.
 
-All frames of a read event are begun before anything is written, and the answers that are ready
-in one turn of the event loop leave with one write.
+All frames of a read event are started before anything is written; the answers that are ready
+in one turn of the event loop leave in one write.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Answer = bytes | Sequence[Chunk]
 
 FRAMES_PER_TURN_MAX = 256
-"""What one connection begins before the others have their turn."""
+"""Frames started per turn of the event loop, so that one connection never starves the others."""
 
 log = get_logger("peers")
 
@@ -46,11 +46,11 @@ class PeerSession:
         self._receiver = FrameReceiver()
         self._outbox = Outbox(transport, self._loop.call_soon)
         self._caller: Caller | None = None
-        """None until the hello."""
+        """The node at the other end; None until its hello."""
         self._tasks: dict[int, asyncio.Task[Answer]] = {}
-        """What is being served, by correlation."""
+        """Requests being served, by correlation."""
         self._cancelled: set[asyncio.Task[Answer]] = set()
-        """What was given up and has not ended yet."""
+        """Cancelled requests whose tasks have not ended yet."""
         self._is_paused = False
         self._is_over = False
         self._hello_timer = self._loop.call_later(
@@ -80,7 +80,7 @@ class PeerSession:
         self._transport.abort()
 
     def _serve(self) -> None:
-        """Begin what was asked for; after a while, or for who takes no answers, not all of it."""
+        """Starts received requests; pauses at the turn's limit or the answer backlog's."""
         frames = 0
         try:
             while not self._is_over:
@@ -114,7 +114,7 @@ class PeerSession:
 
     def _greet(self, frame: Frame) -> None:
         if (frame.kind, frame.status) != (PeerKind.HELLO, OK):
-            raise MalformedFrame("it does not begin with a hello")
+            raise MalformedFrame("the first frame is not a hello")
         ours, theirs = self._door.hello(), decode_hello(frame.body)
         found = objection(
             ours, theirs, cluster=self._door.cluster, identity=self._transport.identity
@@ -129,7 +129,7 @@ class PeerSession:
         self._outbox.add([encode_frame(frame.correlation, PeerKind.HELLO, encode_hello(ours))])
 
     def _refuse(self, frame: Frame, refusal: Refusal) -> None:
-        """Say why, then close."""
+        """Sends the refusal, then closes the connection."""
         self._is_over = True
         self._log_closing(str(refusal))
         body = encode_refusal(refusal)
@@ -149,9 +149,10 @@ class PeerSession:
             return
         if frame.correlation in self._tasks:
             raise MalformedFrame("two requests at once have the same correlation")
-        # Not made to wait: what ends a request, or the connection, would wait behind it.
+        # Cut off rather than paused: a pause would also hold back the frames that cancel
+        # requests, and the end of the connection.
         if max(len(self._tasks), len(self._cancelled)) >= self._door.bounds.in_flight_max:
-            raise MalformedFrame("more requests at once than nodes may make")
+            raise MalformedFrame("too many concurrent requests")
         handler = self._door.handlers.get(frame.kind)
         if handler is None:
             refusal = UnsupportedVersion(f"requests of kind {frame.kind} are not served here")
@@ -163,7 +164,7 @@ class PeerSession:
 
     def _finished(self, correlation: int, kind: int, task: asyncio.Task[Answer]) -> None:
         if task in self._cancelled:
-            # Nobody wants the answer, nor hears of a failure on the way out.
+            # A cancelled request: nobody waits for its answer, but a bug must reach the log.
             self._cancelled.discard(task)
             if not task.cancelled() and (bug := task.exception()) is not None:
                 self._log_failure(kind, bug)
@@ -173,7 +174,7 @@ class PeerSession:
 
     def _answer(self, correlation: int, kind: int, task: asyncio.Task[Answer]) -> None:
         if task.cancelled():
-            self._send_refusal(correlation, kind, PeerFailed("the request was given up"))
+            self._send_refusal(correlation, kind, PeerFailed("the request was cancelled"))
             return
         failure = task.exception()
         if failure is None:
@@ -184,7 +185,7 @@ class PeerSession:
                 failure = error
         if not isinstance(failure, Refusal):
             self._log_failure(kind, failure)
-            failure = PeerFailed("the node failed at it; its log tells why")
+            failure = PeerFailed("the node failed to serve the request; its log has the cause")
         self._send_refusal(correlation, kind, failure)
 
     def _send_refusal(self, correlation: int, kind: int, refusal: Refusal) -> None:
@@ -196,7 +197,7 @@ class PeerSession:
         task.cancel()
 
     def _hello_is_late(self) -> None:
-        self._log_closing("it did not say in time who it is")
+        self._log_closing("no hello arrived in time")
         self._transport.abort()
 
     def _log_failure(self, kind: int, failure: BaseException) -> None:

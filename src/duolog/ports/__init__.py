@@ -1,1 +1,1 @@
-"""The outside world as Protocols. adapters/ has the real ones, tests and sim the others."""
+"""Protocols of the outside world. adapters/ has the real ones, tests and sim have others."""

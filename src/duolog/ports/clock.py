@@ -9,9 +9,9 @@ class Clock(Protocol):
         ...
 
     def monotonic_ms(self) -> int:
-        """Milliseconds that never jump; for deadlines and leases."""
+        """Monotonic milliseconds, which never jump; for deadlines and leases."""
         ...
 
     def monotonic_ns(self) -> int:
-        """The same clock in nanoseconds; for measuring durations."""
+        """The monotonic clock in nanoseconds; for measuring durations."""
         ...

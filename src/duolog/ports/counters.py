@@ -1,4 +1,4 @@
-"""Files of counters that are mapped into memory: what is added outlives a killed process."""
+"""Memory-mapped files of counters: their counts survive a killed process."""
 
 from typing import Protocol
 
@@ -10,24 +10,26 @@ class CounterFile(Protocol):
         ...
 
     def more(self) -> memoryview:
-        """Another chunk, of zeroes. OSError when there is no room for it on the disk: memory
-        that is mapped without it could not be written to, and that would end the process."""
+        """Appends a chunk of zeroes; raises OSError if the disk has no room for it.
+
+        The space is reserved beforehand: writing to mapped memory without it would end the process.
+        """
         ...
 
     def sync(self) -> None:
-        """Block until everything counted so far is durable. Raises OSError."""
+        """Blocks until everything counted so far is durable. Raises OSError."""
         ...
 
 
 class CounterFiles(Protocol):
-    """Those of one directory, by name."""
+    """Files of counters in one directory, by name."""
 
     def create(self, name: str) -> CounterFile:
-        """A new one, with its first chunk; one of that name is replaced. Raises OSError."""
+        """Creates a file with its first chunk, replacing one of that name. Raises OSError."""
         ...
 
     def names(self) -> list[str]:
-        """Sorted."""
+        """Names of all files, sorted."""
         ...
 
     def read(self, name: str) -> bytes: ...
@@ -35,5 +37,5 @@ class CounterFiles(Protocol):
     def rename(self, name: str, target: str) -> None: ...
 
     def remove(self, name: str) -> None:
-        """A missing one is fine."""
+        """Removes a file; a missing one is fine."""
         ...

@@ -1,4 +1,4 @@
-"""HTTP requests and answers, as a door sees them, and as a push sends and gets them.
+"""HTTP requests and answers, as doors receive them and as pushes send them.
 
 adapters/http.py carries the former, adapters/http_client.py the latter.
 """
@@ -10,41 +10,45 @@ from typing import Any, Protocol
 import msgspec
 
 Headers = dict[bytes, bytes]
-"""Names in lower case. A repeated header has its values joined by a comma."""
+"""Header values by lower-case name. A repeated header has its values joined by a comma."""
 
 
 class Memo:
-    """What a handler found out about requests of one connection that are alike: their heads are
-    the same but for values that differ from request to request, such as lengths, dates and
-    signatures."""
+    """Memory of a handler about similar requests of one connection.
+
+    Their heads are the same but for values that differ from request to request, such as lengths,
+    dates and signatures.
+    """
 
     __slots__ = ("serve",)
 
     def __init__(self) -> None:
         self.serve: Callable[[bytes], Deferred] | None = None
-        """Answers others like the one that it came with; they need nothing but their bodies."""
+        """Serves the later requests from their bodies alone; None if they are handled as any
+        other."""
 
 
 class Request(msgspec.Struct):
-    """A Struct, as Response is: it is made in a third of the time that a class of our own takes."""
+    """HTTP request. A Struct, which is made in a third of the time that a class of our own
+    takes."""
 
     method: str
     path: str
-    """As sent, still percent-encoded: signatures are made over these very characters."""
+    """Path as sent, still percent-encoded: signatures are made over these very characters."""
     query: str
-    """What follows '?', as sent."""
+    """Query string after '?', as sent."""
     headers: Headers
     body: bytes
     peer: str
     """host:port of the other side."""
     memo: Memo | None = None
-    """None for a request that is not known to be like others."""
+    """Memory shared with similar requests; None if no such request is known."""
 
 
 def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """Headers as they are sent, each ended by a line break."""
+    """Headers as bytes to send, each ended by a line break."""
     lines = b"\r\n".join((*map(b": ".join, headers), b""))
-    # A line break that came in with a value would let a client write headers, or an answer.
+    # A line break inside a value would let a client inject headers, or a whole answer.
     count = len(headers)
     assert lines.count(b"\n") == lines.count(b"\r") == count, "a header holds a line break"
     return lines
@@ -53,35 +57,36 @@ def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
 class Response(msgspec.Struct):
     status: int
     headers: Sequence[tuple[bytes, bytes]] | bytes
-    """Without Content-Length, Connection and Date, which the server adds. Bytes are such lines
-    as `header_lines` makes."""
+    """Headers without Content-Length, Connection and Date, which the server adds; or lines made by
+    `header_lines`."""
     body: bytes
 
 
 class Deferred(msgspec.Struct, eq=False, kw_only=True):
-    """An answer that comes later, without a task. Complete on return, it costs as a Response.
+    """Answer that comes later, without a task. Complete on return, it costs as a Response.
 
-    A handler returns it and whoever finds the answer completes it, from the event loop's thread.
+    A handler returns it; the code that later finds the answer completes it, on the event loop's
+    thread.
     """
 
     response: Response | None = None
     on_abandoned: Callable[[], None] | None = None
-    """Called, once, when the client goes before it is answered."""
+    """Called, once, if the client disconnects before it is answered."""
     pending: dict[Any, None] | None = None
-    """Where it is kept until it is answered or nobody wants it any more."""
+    """Collection that holds it until it is answered or abandoned."""
     taker: Callable[[Response], None] | None = None
     is_abandoned: bool = False
 
     def complete(self, response: Response) -> None:
-        """At most once; nobody hears it after the client has gone."""
+        """Gives the answer, at most once; it is dropped if the client has disconnected."""
         if self.pending is not None:
             self.pending.pop(self, None)
         if self.is_abandoned:
             return
         assert self.response is None, "a request has one answer"
         self.response = response
-        # Whoever is told of the abandonment often completes this too: a cycle, which would keep
-        # the answer until the garbage collector finds it.
+        # The callback's owner often completes this, too: a cycle, which would keep the answer until
+        # the garbage collector finds it.
         self.on_abandoned = None
         if self.taker is not None:
             self.taker(response)
@@ -89,12 +94,12 @@ class Deferred(msgspec.Struct, eq=False, kw_only=True):
     # Called by the server.
 
     def hand_to(self, taker: Callable[[Response], None]) -> None:
-        """The response, which is not there yet, goes to `taker`, from within `complete`."""
+        """Sends the response, which is not there yet, to `taker` from within `complete`."""
         assert self.response is None
         self.taker = taker
 
     def abandon(self) -> None:
-        """The client has gone. Without effect when it was answered before."""
+        """Notes that the client has disconnected; no effect if it was answered before."""
         if self.pending is not None:
             self.pending.pop(self, None)
         if self.response is None and not self.is_abandoned:
@@ -105,18 +110,18 @@ class Deferred(msgspec.Struct, eq=False, kw_only=True):
 
 
 Handler = Callable[[Request], Response | Deferred | Coroutine[Any, Any, Response]]
-"""Answers at once or, where it has to wait, by a Deferred or as a coroutine.
+"""Answers at once or, if it has to wait, by a Deferred or as a coroutine.
 
-The coroutine is cancelled when the client goes away before it is done.
+The coroutine is cancelled if the client disconnects before it is done.
 """
 
 
 class PushFailed(Exception):
-    """There was no answer. Its text says why, and names nothing of the URL but its host."""
+    """Push without an answer. The text says why, and names nothing of the URL but its host."""
 
 
 Allow = Callable[[str, IPv4Address | IPv6Address, int], bool]
-"""Whether a URL's host may be asked on the address that it was resolved to, and on the port."""
+"""Returns True if a URL's host may be contacted at this resolved address and port."""
 
 
 class Poster(Protocol):
@@ -129,6 +134,8 @@ class Poster(Protocol):
         timeout_s: float,
         allow: Allow,
     ) -> int:
-        """The status of the answer; what it says beyond that, and where it redirects to, is
-        ignored. Raises PushFailed where there is none."""
+        """Posts and returns the status of the answer; its body, and any redirect, is ignored.
+
+        Raises PushFailed if there is no answer.
+        """
         ...

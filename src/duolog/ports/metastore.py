@@ -1,7 +1,7 @@
-"""The strongly consistent key-value store under every node's metadata.
+"""Metadata store: strongly consistent key-value store under every node's metadata.
 
-Keys are '/'-separated text. Each committed transaction that changes something raises the
-store's revision by one; an entry's mod_revision is the revision that last wrote it.
+Keys are '/'-separated text. Each committed transaction that changes something raises the store's
+revision by one; an entry's mod_revision is the revision that last wrote it.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -11,19 +11,19 @@ from typing import NewType, Protocol
 LeaseId = NewType("LeaseId", int)
 
 OPERATIONS_MAX = 128
-"""Most operations, and most compares, of one transaction: what etcd takes by default."""
+"""Limit of operations, and of compares, in one transaction: etcd's default."""
 
 
 class StoreUnavailable(Exception):
-    """The store cannot answer now. Whether a transaction was committed is unknown."""
+    """The store cannot answer now; a transaction may or may not have been committed."""
 
 
 class Compacted(Exception):
-    """A watch asked for revisions that the store no longer has: read everything again."""
+    """The watched revisions are no longer in the store: read everything again."""
 
 
 class LeaseExpired(Exception):
-    """The lease is gone, and every key that was bound to it."""
+    """The lease has ended, and every key that was bound to it is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     revision: int
-    """The store's revision that the entries belong to; watch from the next one."""
+    """Revision of the store at which the entries were read; watch from the next one."""
     entries: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Holds when the key's mod_revision is this one; 0 means that the key is absent."""
+    """Condition that the key's mod_revision is this one; 0 means that the key is absent."""
 
     key: str
     mod_revision: int
@@ -65,14 +65,14 @@ class Delete:
 class TransactionResult:
     committed: bool
     revision: int
-    """After a commit, the revision it made; else the store's revision when it was refused."""
+    """Revision made by the commit, or the store's revision at the refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     key: str
     entry: Entry | None
-    """None when the key was deleted."""
+    """New entry; None if the key was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +85,17 @@ class ChangeSet:
 
 class MetaStore(Protocol):
     async def get(self, key: str) -> Entry | None:
-        """Linearizable."""
+        """The entry of a key; linearizable."""
         ...
 
     async def range(self, prefix: str) -> Snapshot:
-        """Every entry whose key starts with the prefix, ordered by key. Linearizable."""
+        """Every entry whose key starts with the prefix, ordered by key; linearizable."""
         ...
 
     async def transact(
         self, compares: Sequence[Compare], operations: Sequence[Put | Delete]
     ) -> TransactionResult:
-        """Do all operations if all compares hold, else nothing.
+        """Performs all operations if all compares hold, else none.
 
         A key may be named by one operation at most. Putting with an expired lease raises
         LeaseExpired and changes nothing.
@@ -105,17 +105,17 @@ class MetaStore(Protocol):
     async def grant_lease(self, ttl_ms: int) -> LeaseId: ...
 
     async def renew_lease(self, lease: LeaseId) -> None:
-        """Restart the lease's time; LeaseExpired when it is too late."""
+        """Restarts the lease's time; raises LeaseExpired if it is too late."""
         ...
 
     async def revoke_lease(self, lease: LeaseId) -> None:
-        """End the lease and delete its keys. An expired one is fine."""
+        """Ends the lease and deletes its keys. An expired one is fine."""
         ...
 
     def watch(self, prefix: str, from_revision: int) -> AsyncIterator[ChangeSet]:
         """Changes from that revision on, in order, each once, until the iterator is closed.
 
-        Raises Compacted when the store no longer has them.
+        Raises Compacted if the store no longer has them.
         """
         ...
 

@@ -19,9 +19,9 @@ class Listener(Protocol):
 
 class Network(Protocol):
     async def dial(self, host: str, port: int, new_session: NewSession) -> None:
-        """Connect, then drive the session. Raises OSError."""
+        """Connects, then drives the session. Raises OSError."""
         ...
 
     async def listen(self, host: str, port: int, new_session: NewSession) -> Listener:
-        """Port 0 takes a free one. Raises OSError."""
+        """Listens; port 0 takes a free one. Raises OSError."""
         ...

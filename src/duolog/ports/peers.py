@@ -7,19 +7,19 @@ from duolog.ports.transport import Chunk
 
 REQUESTS_LANE = "requests"
 COPIES_LANE = "copies"
-"""Replication has a connection of its own: what is large must not hold up what is urgent."""
+"""Connection for replication, apart from requests: bulk data must not hold up urgent requests."""
 
 
 class PeerUnreachable(Exception):
-    """There is no answer from the node."""
+    """The node did not answer."""
 
     def __init__(self, node: int, reason: str, *, was_sent: bool) -> None:
         super().__init__(f"node {node} {reason}")
         self.node = node
         self.reason = reason
-        """What the node does, as the rest of a sentence."""
+        """Predicate after the node's number, which completes the sentence "node 3 …"."""
         self.was_sent = was_sent
-        """Whether the node may have acted on the request: then its outcome is unknown."""
+        """True if the node may have acted on the request: its outcome is then unknown."""
 
 
 class Peers(Protocol):
@@ -34,23 +34,23 @@ class Peers(Protocol):
     ) -> memoryview:
         """The answer's body. Requests of a lane are sent in order, and answered in any order.
 
-        Raises PeerUnreachable, or the Refusal that the other node raised. A call that is
-        cancelled is cancelled over there, too.
+        Raises PeerUnreachable, or the Refusal that the other node raised. Cancelling the call also
+        cancels it at the other node.
         """
         ...
 
 
 class Caller(NamedTuple):
-    """Who asks, as its handshake and its certificate say."""
+    """Identity of the calling node, from its handshake and its certificate."""
 
     node: int
     epoch: int
-    """The caller's broker epoch when it connected."""
+    """Broker epoch of the caller when it connected."""
 
 
 PeerHandler = Callable[[Caller, memoryview], Awaitable[bytes | Sequence[Chunk]]]
-"""Answers a request; a Refusal that it raises travels back. Cancelled when its caller gives up.
-The body is the handler's own."""
+"""Answers a request; a Refusal that it raises travels back. Cancelled when its caller gives up. The
+handler owns the body."""
 
 PeerHandlers = Mapping[int, PeerHandler]
-"""By the kind of request."""
+"""Handler for each kind of request."""

@@ -1,7 +1,7 @@
 """Connections, as a door sees them.
 
-A listener (adapters/tcp.py, the simulator's network) drives a Session; the Session answers
-through its Transport. Received bytes go straight into the session's own buffer.
+A listener (adapters/tcp.py, the simulator's network) drives a Session; the Session answers through
+its Transport. Received bytes go straight into the session's own buffer.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from duolog.ports.disk import File
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """Bytes of a file to send without reading them into Python, where the socket allows."""
+    """Bytes of a file to send, without reading them into Python if the socket allows."""
 
     file: File
     position: int
@@ -31,20 +31,21 @@ class Transport(Protocol):
 
     @property
     def host(self) -> str:
-        """The peer's address without its port."""
+        """Address of the other side without its port."""
         ...
 
     @property
     def identity(self) -> str | None:
-        """Who the peer's certificate says it is; None without one."""
+        """Identity in the peer's certificate; None without one."""
         ...
 
     def send(self, data: bytes) -> None:
-        """As `write`, for bytes alone: what nearly every answer is."""
+        """Sends bytes alone, as nearly every answer is; otherwise as `write`."""
         ...
 
     def write(self, chunks: Sequence[Chunk]) -> None:
-        """Send in order. What the socket does not take now is queued; see `Session.drained`."""
+        """Sends in order. Bytes that the socket does not take now are queued; see
+        `Session.drained`."""
         ...
 
     @property
@@ -57,27 +58,28 @@ class Transport(Protocol):
     def resume_reading(self) -> None: ...
 
     def close(self) -> None:
-        """Send what is queued, then close."""
+        """Sends what is queued, then closes."""
         ...
 
     def abort(self) -> None:
-        """Close now."""
+        """Closes now."""
         ...
 
 
 class Session(Protocol):
     def get_buffer(self) -> memoryview:
-        """Where the next bytes go; never empty."""
+        """Buffer for the next bytes; never empty."""
         ...
 
     def received(self, count: int) -> None:
-        """`count` bytes were put at the start of the buffer last asked for."""
+        """Notes that `count` bytes were put at the start of the buffer last asked for."""
         ...
 
     def drained(self) -> None:
-        """The transport's backlog has become empty again."""
+        """Notes that the transport's backlog has become empty again."""
         ...
 
     def closed(self) -> None:
-        """The connection is gone: end of stream, error, or our own close. Called once."""
+        """Notes that the connection is gone: end of stream, error, or our own close. Called
+        once."""
         ...

@@ -1,7 +1,7 @@
-"""The inside of a batch: strict, since its bytes are a client's.
+"""Reads the records of a batch, strictly, since the bytes are a client's.
 
-Every number, length and count is checked before it is used; whatever is wrong raises
-CorruptBatch, and nothing else is ever raised for it.
+Every number, length and count is checked before it is used; any violation raises CorruptBatch, and
+nothing else.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def open_body(header: BatchHeader, batch: memoryview, *, decompressed_bytes_max:
     if header.last_offset > _INT64_MAX:
         raise CorruptBatch("the offsets of the batch do not fit 64 bits")
     if header.record_count == 0 and len(batch) == HEADER_BYTES:
-        # Compaction took every record; no codec makes anything of no bytes at all.
+        # Compaction removed every record; no codec decodes zero bytes.
         return b""
     return decompress(header.compression, batch[HEADER_BYTES:], bytes_max=decompressed_bytes_max)
 
@@ -30,9 +30,8 @@ def open_body(header: BatchHeader, batch: memoryview, *, decompressed_bytes_max:
 def walk(
     header: BatchHeader, body: bytes
 ) -> Iterator[tuple[int, int, bytes | None, int, int, int, int]]:
-    """Per record: offset, timestamp, key, where the value starts (-1 if absent) and ends,
-    where the record starts and ends. Only the headers are left unread.
-    """
+    """Yields per record: offset, timestamp, key, start (-1 if absent) and end of the value, start
+    and end of the record. Leaves only the headers unread."""
     base_offset = header.base_offset
     base_timestamp = header.base_timestamp
     last_offset_delta = header.last_offset_delta
@@ -45,7 +44,7 @@ def walk(
         end = at + length
         if length < 0 or end > body_end:
             raise CorruptBatch("a record reaches beyond the batch")
-        # One byte of attributes, which mean nothing so far, precedes the deltas.
+        # One byte of attributes, unused so far, precedes the deltas.
         timestamp_delta, at = read_varint(body, at + 1, 64)
         offset_delta, at = read_varint(body, at)
         key_length, key_at = read_varint(body, at)
@@ -72,7 +71,7 @@ def read_headers(body: bytes, at: int, record_end: int) -> tuple[tuple[str, byte
         return ()
     count, at = read_varint(body, at)
     if not 0 <= count <= ARRAY_ITEMS_MAX:
-        # Two bytes of an empty header become a hundred in memory, hence the maximum.
+        # Two bytes of an empty header become a hundred in memory, hence the limit.
         raise CorruptBatch(f"a record with {count} headers")
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(count):
@@ -91,7 +90,7 @@ def read_headers(body: bytes, at: int, record_end: int) -> tuple[tuple[str, byte
 
 
 def _read_span(body: bytes, at: int, record_end: int) -> tuple[int, int]:
-    """Where the length-prefixed bytes at `at` start (-1 if they are absent) and end."""
+    """Start (-1 if absent) and end of the length-prefixed bytes at `at`."""
     length, at = read_varint(body, at)
     if length == -1:
         return -1, at

@@ -1,4 +1,4 @@
-"""Builds whole batches: new ones from records, and compacted ones from what is left.
+"""Builds whole batches: new ones from records, and compacted ones from the records that are left.
 
 The encoding is proved equal to that of other clients in tests/unit/records.
 """
@@ -29,7 +29,7 @@ from duolog.records.varint import encode_varint, read_varint, wrapped
 
 _ATTRIBUTES = b"\x00"
 RECORD_OVERHEAD_BYTES = 32
-"""Lengths, deltas and counts, and its share of the batch's header."""
+"""Bytes of lengths, deltas and counts, and of a share of the batch's header."""
 HEADER_OVERHEAD_BYTES = 10
 _ABSENT = encode_varint(-1)
 
@@ -48,11 +48,11 @@ def build_batch(
     transactional: bool = False,
     control: bool = False,
 ) -> bytearray:
-    """A complete batch, sealed.
+    """Builds a complete, sealed batch.
 
-    A record without an offset follows the one before it. `last_offset_delta` is given when
-    the batch covers more offsets than its last record's. `append_time_ms` makes it a batch
-    of LogAppendTime; without it the records' own timestamps count.
+    A record without an offset follows the one before it. `last_offset_delta` is given when the
+    batch covers more offsets than its last record's. `append_time_ms` makes it a batch of
+    LogAppendTime; without it the records' own timestamps count.
     """
     base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
     body = bytearray()
@@ -92,7 +92,7 @@ def build_batch(
 
 
 def encoded_size(record: Record) -> int:
-    """How many bytes the record takes in a batch, at most."""
+    """Upper bound of the record's bytes in a batch."""
     size = RECORD_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b"")
     for name, value in record.headers:
         size += HEADER_OVERHEAD_BYTES + 4 * len(name) + len(value or b"")
@@ -102,12 +102,12 @@ def encoded_size(record: Record) -> int:
 def rebuild_batch(
     original: BatchHeader, records: Sequence[Buffer], *, delete_horizon_ms: int | None = None
 ) -> bytearray:
-    """The batch with only the given records, each as iterator.iter_keys yielded it.
+    """Rebuilds the batch with only the given records, each as iterator.iter_keys yielded it.
 
-    Offsets, producer and sequences stay, so that the log keeps its gaps and a restarted
-    broker still knows the producer's last sequence; for that reason a batch that lost all
-    its records is kept as a bare header. `delete_horizon_ms` is when the tombstones in it
-    may go; Kafka keeps it in place of the base timestamp.
+    Offsets, producer and sequences stay, so that the log keeps its gaps and a restarted broker
+    still knows the producer's last sequence; for that reason a batch that lost all its records is
+    kept as a bare header. `delete_horizon_ms` is when the tombstones in it may go; Kafka keeps it
+    in place of the base timestamp.
     """
     attributes = original.attributes
     base_timestamp = original.base_timestamp
@@ -149,7 +149,7 @@ def _assemble(
     base_sequence: int,
     record_count: int,
 ) -> bytearray:
-    """Header and compressed body as one sealed batch."""
+    """Seals header and compressed body as one batch."""
     batch = bytearray(HEADER_BYTES)
     if record_count:
         batch += compress(attributes & COMPRESSION_MASK, body)
@@ -205,7 +205,7 @@ def _timestamp(encoded: bytes, base_timestamp: int) -> int:
 
 
 def _rebase(encoded: bytes, shift_ms: int) -> bytes:
-    """The record relative to a base timestamp that is `shift_ms` earlier."""
+    """Re-encodes the record for a base timestamp that is `shift_ms` earlier."""
     _, at = read_varint(encoded, 0)
     attributes_end = at + len(_ATTRIBUTES)
     delta, delta_end = read_varint(encoded, attributes_end, 64)

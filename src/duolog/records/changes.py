@@ -1,8 +1,8 @@
-"""Changes of a queue's delivery state, and their bytes in the companion log.
+"""Codec for changes of a queue's delivery state, as stored in the queue's journal.
 
-A change says everything that recovery needs: the machine in core/queues/delivery.py reads no
-clock and no messages when it applies one. Those that end messages also say why, which only an
-audit wants to know.
+A change has everything that recovery needs: the machine in core/queues/delivery.py reads no clock
+and no messages when it applies one. Changes that end messages also give a cause, which only audits
+read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,33 +13,33 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class Cause(IntEnum):
-    """Why messages are done. The numbers are in stored records, and never change."""
+    """Reason why messages are done. The numbers are in stored records, and never change."""
 
     CONSUMED = 0
-    """Deleted by whoever had received it."""
+    """Deleted by the consumer that had received it."""
     HANDED_OUT = 1
-    """Of an at-most-once queue: deleted as it was received."""
+    """Deleted as it was received, from an at-most-once queue."""
     DEAD_LETTER = 2
-    """Received too often, and now in the dead-letter queue."""
+    """Received too often, and moved to the dead-letter queue."""
     MOVED = 3
-    """Now in another queue, because somebody asked for it."""
+    """Moved to another queue on request."""
     UNREADABLE = 4
     """Damaged, or missing in the middle of the log."""
     EXPIRED = 5
     """Older than the queue's retention."""
     PURGED = 6
     REMOVED = 7
-    """Its topic was told to forget it: by DeleteRecords, or a retention of its own."""
+    """Removed from its topic: by DeleteRecords, or by the topic's own retention."""
 
 
 class Delivered(NamedTuple):
-    """Messages were given to a consumer, and are hidden until the deadline."""
+    """Messages were delivered to a consumer, and are hidden until the deadline."""
 
     offsets: Sequence[int]
     now_ms: int
     deadline_ms: int
     attempt: bytes = b""
-    """The consumer's own name for this receive, under which it may ask for it again."""
+    """Attempt id by which the consumer can repeat this receive; empty for none."""
 
 
 class Deleted(NamedTuple):
@@ -50,7 +50,7 @@ class Deleted(NamedTuple):
 
 
 class VisibilityChanged(NamedTuple):
-    """A message that was received is hidden until another time; one that has come ends it."""
+    """A received message is hidden until another deadline; one that has passed makes it visible."""
 
     offset: int
     deadline_ms: int
@@ -64,15 +64,15 @@ class Trimmed(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """What is done in a range is to be delivered again, as if it had never been received."""
+    """Done messages in a range are delivered again, as if they had never been received."""
 
     first_offset: int
     next_offset: int
     now_ms: int
-    """Retention counts from here: what is replayed is usually older than that already."""
+    """Time from which retention counts anew: replayed messages are usually past it already."""
     groups: tuple[tuple[bytes, tuple[int, ...]], ...] = ()
-    """The messages that have a group, by group. What is done is forgotten with its group, so
-    the change has to say it."""
+    """Offsets of messages with a group, by group. The state forgets a done message's group, so the
+    change has to carry it."""
 
 
 Change: TypeAlias = Delivered | Deleted | VisibilityChanged | Trimmed | Replayed
@@ -90,7 +90,7 @@ _GROUP_HEAD = Struct(">HI")
 
 
 def encode_change(change: Change) -> bytes:
-    # By type, and not by matching: two of three requests write one.
+    # A table by type, which is faster than matching: two of three requests write a change.
     return _WRITERS[type(change)](change)
 
 
@@ -141,9 +141,9 @@ _WRITERS: dict[type, Callable[[Any], bytes]] = {
 
 
 def decode_changes(data: bytes) -> Iterator[Change]:
-    """Those that were written one after the other. ValueError for anything else.
+    """Decodes changes that were written one after another; raises ValueError for anything else.
 
-    Nothing is given out before all of it is read, so that damage is never half applied.
+    Nothing is yielded before everything is read, so that damage is never half applied.
     """
     changes: list[Change] = []
     at = 0
@@ -203,7 +203,7 @@ _READERS = {
 
 
 def _read_offsets(data: bytes, at: int, count: int) -> tuple[tuple[int, ...], int]:
-    # Believed only as far as there are bytes for it: the count may be damaged, too.
+    # Trusted only as far as there are bytes for it: the count may be damaged, too.
     if count > (len(data) - at) // 8:
         raise ValueError(f"{count} offsets announced, {len(data) - at} bytes left")
     return unpack_from(f">{count}q", data, at), at + 8 * count

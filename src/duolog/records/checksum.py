@@ -1,6 +1,6 @@
 """CRC32C of a batch: everything from the attributes on, computed in C.
 
-What lies before is what a broker patches when it stores the batch (see patch.py).
+Everything before is patched by the broker when it stores the batch (see patch.py).
 """
 
 from struct import Struct
@@ -18,11 +18,11 @@ def crc_of(batch: Buffer) -> int:
 
 
 def is_intact(batch: Buffer) -> bool:
-    """Whether the stored checksum is that of the content. The batch holds its whole header."""
+    """True if the stored checksum matches the content. The batch holds its whole header."""
     stored: int = _CRC.unpack_from(batch, CRC_AT)[0]
     return stored == crc_of(batch)
 
 
 def seal(batch: bytearray | memoryview) -> None:
-    """Store the checksum of the content as it is now."""
+    """Stores the checksum of the present content."""
     _CRC.pack_into(batch, CRC_AT, crc_of(batch))

@@ -1,7 +1,7 @@
-"""The five codecs of record batches, in the framings that Kafka clients write and read.
+"""Codecs of record batches, all five, in the framings that Kafka clients write and read.
 
-A client chooses what is decompressed here, so every allocation is bounded before it is
-made: a batch of a kilobyte may claim to hold a gigabyte.
+A client chooses what is decompressed here, so every allocation is bounded before it is made: a
+batch of a kilobyte may claim to hold a gigabyte.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ ZSTD: Final = 4
 CODEC_MAX: Final = ZSTD
 
 _ZSTD_LEVEL = 3
-"""As Kafka: the codec's own default here would be 11, ten times slower."""
+"""Compression level as in Kafka; the codec's own default here would be 11, ten times slower."""
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_VERSIONS = Struct(">ii").pack(1, 1)
@@ -31,10 +31,10 @@ _XERIAL_LENGTH = Struct(">I")
 
 _CAPACITY_BYTES_MIN = 64 * 1024
 _CAPACITY_GROWTH = 8
-"""Most batches shrink by less than this, so the first guess nearly always suffices."""
+"""Factor of the first guess and of each further one; most batches shrink by less."""
 
 _OUTPUT_FULL = "failed to write whole buffer"
-"""How cramjam says that the data is longer than the buffer it was given."""
+"""cramjam's error text when the data is longer than the buffer it was given."""
 
 
 def compress(codec: int, data: Buffer) -> bytes:
@@ -58,8 +58,8 @@ def compress(codec: int, data: Buffer) -> bytes:
 def decompress(codec: int, data: Buffer, *, bytes_max: int) -> bytes:
     """The content, at most `bytes_max` of it.
 
-    BatchTooLarge when there is more, CorruptBatch when it cannot be read. Memory stays
-    within twice `bytes_max` and a few megabytes for the codec itself, whatever `data` claims.
+    Raises BatchTooLarge if there is more, CorruptBatch if it cannot be read. Memory stays within
+    twice `bytes_max` and a few megabytes for the codec itself, whatever `data` claims.
     """
     view = memoryview(data)
     if codec == NONE:
@@ -83,7 +83,7 @@ def decompress(codec: int, data: Buffer, *, bytes_max: int) -> bytes:
 def _decompress_stream(
     decompress_into: Callable[[memoryview, bytearray], int], data: memoryview, bytes_max: int
 ) -> bytes:
-    """For framings that do not say how long their content is, or cannot be believed."""
+    """Decompresses framings that lack the content's length, or whose length cannot be trusted."""
     capacity = min(bytes_max, max(_CAPACITY_BYTES_MIN, _CAPACITY_GROWTH * len(data)))
     while True:
         content = bytearray(capacity)
@@ -100,7 +100,8 @@ def _decompress_stream(
 
 
 def _compress_xerial(data: memoryview) -> bytes:
-    """Snappy as Java frames it; every client reads it, while not every one reads the bare form."""
+    """Compresses in Java's framing of snappy: every client reads it, but not every one the bare
+    form."""
     framed = bytearray(_XERIAL_MAGIC + _XERIAL_VERSIONS)
     for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
         block = cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES])
@@ -110,11 +111,11 @@ def _compress_xerial(data: memoryview) -> bytes:
 
 
 def _decompress_snappy(data: memoryview, bytes_max: int) -> bytes:
-    """Both forms: librdkafka writes the bare one."""
+    """Decompresses both forms: librdkafka writes the bare one."""
     if data[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return _decompress_block(data, bytes_max)
-    # The versions after the magic are not looked at: some producers write them in the
-    # wrong byte order, and there has only ever been one.
+    # The versions after the magic are ignored: some producers write them in the wrong byte order,
+    # and there has only ever been one.
     content = bytearray()
     at = _XERIAL_HEADER_BYTES
     while at < len(data):

@@ -1,4 +1,4 @@
-"""The delivery state written down: what a snapshot holds, and its bytes.
+"""Snapshot of the delivery state, and its encoding.
 
 Numbers lie in columns of machine integers, so that a hundred thousand messages in flight are
 written within milliseconds. Equal states have equal images.
@@ -18,19 +18,19 @@ _HEAD = Struct(">BI")
 
 
 class Image(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """Each `bytes` is a column; each part of the machine writes and reads its own."""
+    """Content of a snapshot. Each `bytes` is a column; each part of the machine writes its own."""
 
     fifo: bool
     end_offset: int
     now_ms: int
     fresh: bytes = b""
-    """First and next offset of each range; in a standard queue of those without a group."""
+    """First and next offset of each range; in a standard queue, of messages without a group."""
     returned: bytes = b""
     returned_next: bool = False
     delayed: bytes = b""
     """Due time, first and next offset of each range."""
     has_groups: bool = False
-    """A standard queue that has seen a message with a group."""
+    """True for a standard queue that has seen a message with a group."""
     fresh_grouped: bytes = b""
     delayed_groups: list[tuple[int, bytes]] = []
     lane_groups: list[bytes] = []
@@ -38,8 +38,8 @@ class Image(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     lane_offsets: bytes = b""
     lane_sent_ms: bytes = b""
     fairness: bytes = b""
-    """Processing time of the queue, and of each lane after whether it is noisy and when
-    something was last sent to it."""
+    """Processing time of the queue; then of each lane: noisy mark, last time of sending, processing
+    time."""
     held_offsets: bytes = b""
     held_deadlines_ms: bytes = b""
     held_counts: bytes = b""
@@ -63,7 +63,7 @@ def encode_image(image: Image) -> bytes:
 
 
 def decode_image(data: bytes) -> Image:
-    """ValueError when it is damaged, or of a version that is not known."""
+    """Decodes a snapshot; raises ValueError if it is damaged, or of an unknown version."""
     if len(data) < _HEAD.size:
         raise ValueError("a snapshot that is cut short")
     version, checksum = _HEAD.unpack_from(data)
@@ -76,7 +76,7 @@ def decode_image(data: bytes) -> Image:
 
 
 def undone_ranges(image: Image) -> list[tuple[int, int]]:
-    """The messages that were not done, as ranges of offsets in any order."""
+    """Messages that were not done, as ranges of offsets in any order."""
     fresh = (*from_column(image.fresh), *from_column(image.fresh_grouped))
     delayed = from_column(image.delayed)
     return [
@@ -94,7 +94,7 @@ def to_column(numbers: "array[int]") -> bytes:
 
 
 def from_column(column: bytes) -> "array[int]":
-    """ValueError when the bytes are no whole numbers."""
+    """Decodes a column; raises ValueError if its length is not a multiple of eight."""
     numbers = array("q")
     numbers.frombytes(column)
     if sys.byteorder == "big":
@@ -103,5 +103,5 @@ def from_column(column: bytes) -> "array[int]":
 
 
 def is_ascending(numbers: Sequence[int]) -> bool:
-    """Strictly so."""
+    """True if the numbers strictly ascend."""
     return all(map(lt, numbers, numbers[1:]))

@@ -1,7 +1,7 @@
-"""The 61-byte header of a Kafka v2 record batch, read in place.
+"""Header of a Kafka v2 record batch, 61 bytes, read in place.
 
-The base offset and the leader epoch lie outside the checksum, so that a broker can patch
-them without touching the rest; everything from the attributes on is covered.
+The base offset and the leader epoch lie outside the checksum, so that a broker can patch them
+without touching the rest; everything from the attributes on is covered.
 """
 
 from struct import Struct
@@ -12,7 +12,7 @@ from typing_extensions import Buffer
 HEADER = Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
 LENGTH_PREFIX_BYTES = 12
-"""Base offset and length field: `batch_length` counts what follows them."""
+"""Bytes of base offset and length field; `batch_length` counts what follows them."""
 MAGIC = 2
 
 BASE_OFFSET_AT = 0
@@ -21,7 +21,7 @@ LEADER_EPOCH_AT = 12
 MAGIC_AT = 16
 CRC_AT = 17
 CRC_FROM = 21
-"""The checksum covers everything from the attributes on."""
+"""First byte that the checksum covers: the attributes."""
 ATTRIBUTES_AT = 21
 LAST_OFFSET_DELTA_AT = 23
 BASE_TIMESTAMP_AT = 27
@@ -86,13 +86,13 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequences wrap at 2^31, as in Kafka."""
+        """Sequence of the last record. Sequences wrap at 2^31, as in Kafka."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
 
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:
-    """The header at `position`; struct.error when fewer than HEADER_BYTES are left."""
-    # As _make does, which also counts the fields: here the struct has counted them.
+    """The header at `position`; raises struct.error if fewer than HEADER_BYTES are left."""
+    # Does what _make does, except for counting the fields: the struct has counted them.
     return tuple.__new__(BatchHeader, HEADER.unpack_from(data, position))

@@ -1,7 +1,7 @@
-"""Goes through batches and the records in them (see body.py for how strictly).
+"""Iterates over batches and their records (see body.py for how strictly).
 
-The checksum is not looked at: who took the batch from a disk or a socket has checked it
-already (see checksum.py) and should not pay twice.
+The checksum is not checked: whoever took the batch from a disk or a socket has done so (see
+checksum.py), and it should not be paid twice.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from duolog.records.record import Record
 
 
 def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """The batches that lie one after another in `buffer`; CorruptBatch at a torn last one."""
+    """The consecutive batches in `buffer`; raises CorruptBatch at a torn last one."""
     view = memoryview(buffer)
     at = 0
     while at < len(view):
@@ -31,7 +31,7 @@ def iter_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
             raise CorruptBatch(f"a batch of format {header.magic}")
         size = header.size
         if not HEADER_BYTES <= size <= len(view) - at:
-            raise CorruptBatch("the length of a batch does not fit what is there")
+            raise CorruptBatch("the length of a batch does not fit the data")
         yield header, view[at : at + size]
         at += size
 
@@ -45,7 +45,7 @@ def iter_records(batch: Buffer, *, decompressed_bytes_max: int) -> Iterator[Reco
 def records_of(
     header: BatchHeader, batch: memoryview, *, decompressed_bytes_max: int
 ) -> Iterator[Record]:
-    """As `iter_records`, of a batch that `iter_batches` gave."""
+    """The records of a batch that `iter_batches` yielded."""
     return _records(header, open_body(header, batch, decompressed_bytes_max=decompressed_bytes_max))
 
 
@@ -64,10 +64,10 @@ def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:
 def iter_keys(
     batch: Buffer, *, decompressed_bytes_max: int
 ) -> Iterator[tuple[int, bytes | None, bool, memoryview]]:
-    """What compaction asks of a record: its offset, its key, whether its value is absent.
+    """Yields per record what compaction needs: offset, key, True if it is a tombstone, encoded
+    bytes.
 
-    The last item is the record as it is encoded, for builder.rebuild_batch. Values are not
-    copied and headers not looked at.
+    The encoded record is for builder.rebuild_batch. Values are not copied and headers not read.
     """
     header, body = _open(batch, decompressed_bytes_max)
     view = memoryview(body)

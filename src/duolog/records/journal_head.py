@@ -1,9 +1,9 @@
-"""What a record of a queue's journal says of itself: its key. Pure: no clock, no IO.
+"""Key of a record in a queue's journal. Pure: no clock, no IO.
 
-The value is either changes of the delivery state or a piece of a snapshot of it. The key says
-which messages whoever wrote it knew, so that what was decided about a message is never taken
-for a decision about another one that got its offset later; and where the newest snapshots are,
-so that the last record of a journal is enough to find them.
+The value is either changes of the delivery state or a piece of a snapshot of it. The key tells
+which messages the writer knew, so that a decision about a message is never applied to another one
+that got its offset later; and where the newest snapshots are, so that the last record of a journal
+is enough to find them.
 """
 
 from struct import Struct
@@ -19,16 +19,16 @@ _PIECE_HEAD = Struct(">Biqqqii")
 
 class JournalHead(NamedTuple):
     epoch: int
-    """Of the leader of the messages' partition: what a later leader wrote is not meant."""
+    """Leader epoch of the messages' partition; messages that a later leader wrote are not meant."""
     known_offset: int
-    """Everything that is said is about messages below it."""
+    """Offset below which all messages lie that the record is about."""
     snapshot_offset: int
-    """Where the newest snapshot begins that is complete, committed and durable."""
+    """Journal offset of the newest snapshot that is complete, committed and durable."""
     begun_offset: int
-    """Where a later one begins, of which that is not known yet."""
+    """Journal offset of a later snapshot, possibly incomplete, uncommitted or not durable."""
     piece: int = 0
     pieces: int = 0
-    """Of the snapshot that begins at `begun_offset`; none in a record of changes."""
+    """Number of pieces of the snapshot that begins at `begun_offset`; 0 in a record of changes."""
 
 
 def encode_head(head: JournalHead) -> bytes:
@@ -41,7 +41,7 @@ def encode_head(head: JournalHead) -> bytes:
 
 
 def decode_head(key: bytes | None) -> JournalHead:
-    """ValueError for anything else."""
+    """Decodes a key; raises ValueError for anything else."""
     try:
         match key[0] if key else None:
             case 1:

@@ -1,4 +1,4 @@
-"""What the log changes in a batch before it stores it, in place."""
+"""Changes that the log makes to a batch in place before it stores it."""
 
 from struct import Struct
 
@@ -17,16 +17,16 @@ _pack_int64 = Struct(">q").pack_into
 
 
 def assign(batch: bytearray | memoryview, base_offset: int, leader_epoch: int) -> None:
-    """Give the batch its place in the log. Both fields lie outside the checksum."""
+    """Gives the batch its place in the log. Both fields lie outside the checksum."""
     _pack_int64(batch, BASE_OFFSET_AT, base_offset)
     _pack_int32(batch, LEADER_EPOCH_AT, leader_epoch)
 
 
 def stamp_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
-    """Give every record the time of the append, as `message.timestamp.type` may ask.
+    """Gives every record the time of the append, as `message.timestamp.type` may ask.
 
-    The base timestamp stays, as in Kafka: the records' deltas refer to it, and readers take
-    the maximum for all of them once the bit is set. Both are under the checksum.
+    The base timestamp stays, as in Kafka: the records' deltas refer to it, and readers take the
+    maximum for all of them once the bit is set. Both are under the checksum.
     """
     (attributes,) = _INT16.unpack_from(batch, ATTRIBUTES_AT)
     _INT16.pack_into(batch, ATTRIBUTES_AT, attributes | LOG_APPEND_TIME_BIT)

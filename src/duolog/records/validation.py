@@ -1,8 +1,8 @@
 """Decides whether a produced batch may be appended.
 
-check_batch is on the hot path: it looks at the header, the checksum and the first record,
-never at each one. What passes may still be nonsense under a right checksum; whoever opens
-it later does so through body.py, which believes nothing.
+check_batch is on the hot path: it reads the header, the checksum and the first record, never each
+one. A batch that passes may still be nonsense under a correct checksum; readers that open it later
+do so through body.py, which trusts nothing.
 """
 
 from crc32c import crc32c
@@ -43,7 +43,7 @@ _new_tuple = tuple.__new__
 
 
 def check_batch(data: memoryview, bytes_max: int) -> BatchHeader:
-    """The header of the one batch that `data` holds, or the refusal that it deserves."""
+    """The header of the one batch in `data`; raises the refusal if it is not acceptable."""
     size = len(data)
     if size < HEADER_BYTES:
         raise _refusal_of_short(data)
@@ -68,11 +68,11 @@ def check_batch(data: memoryview, bytes_max: int) -> BatchHeader:
     if length != size - LENGTH_PREFIX_BYTES:
         raise CorruptBatch("the batch is not as long as it says, or others follow it")
     if size > bytes_max:
-        raise BatchTooLarge(f"a batch of {size} bytes, where at most {bytes_max} are taken")
+        raise BatchTooLarge(f"a batch of {size} bytes exceeds the limit of {bytes_max}")
     if crc32c(data[CRC_FROM:]) != crc:
         raise CorruptBatch("the checksum of the batch is wrong")
     if not 0 <= last_offset_delta == count - 1:
-        raise CorruptBatch("the count of records is not that of their offsets")
+        raise CorruptBatch("the record count does not match the offsets of the batch")
     if attributes & _BROKER_BITS:
         raise _refusal_of_attributes(attributes)
     if producer_id >= 0 > sequence:
@@ -81,8 +81,8 @@ def check_batch(data: memoryview, bytes_max: int) -> BatchHeader:
     if not codec:
         if count * RECORD_BYTES_MIN > size - HEADER_BYTES:
             raise CorruptBatch(f"{count} records cannot be in a batch of {size} bytes")
-        # The first record's length, read in place where it takes two bytes as it mostly
-        # does: a call would cost more than all the comparisons here.
+        # The first record's length, read in place if it takes two bytes, as it mostly does: a call
+        # would cost more than all the comparisons here.
         first, second = data[HEADER_BYTES], data[HEADER_BYTES + 1]
         if first >= 0x80 > second:
             length = -1 if first & 1 else (first & 0x7F | second << 7) >> 1
@@ -95,8 +95,8 @@ def check_batch(data: memoryview, bytes_max: int) -> BatchHeader:
     elif codec > CODEC_MAX:
         raise UnsupportedCompression(f"compression {codec} is unknown")
     elif count > RECORDS_PER_BATCH_MAX or size == HEADER_BYTES:
-        # The count of an unopened batch is believed, and a false one would use up offsets
-        # by the billion.
+        # The count of an unopened batch is trusted, and a false one would use up offsets by the
+        # billion.
         raise CorruptBatch(f"{count} records cannot be in a batch of {size} bytes")
     return _new_tuple(BatchHeader, fields)
 
@@ -104,10 +104,9 @@ def check_batch(data: memoryview, bytes_max: int) -> BatchHeader:
 def check_records(
     batch: memoryview, header: BatchHeader, *, decompressed_bytes_max: int, keys_required: bool
 ) -> None:
-    """Open a batch that passed check_batch and check every record in it.
+    """Opens a batch that passed check_batch and checks every record in it.
 
-    A compacted topic takes only records with a key: without one, nothing would ever
-    replace them.
+    A compacted topic takes only records with a key: without one, nothing would ever replace them.
     """
     body = open_body(header, batch, decompressed_bytes_max=decompressed_bytes_max)
     for offset, _, key, _, value_end, _, end in walk(header, body):
@@ -126,11 +125,13 @@ def _refusal_of_short(data: memoryview) -> Refusal:
 
 def _refusal_of_format(magic: int) -> Refusal:
     if 0 <= magic < MAGIC:
-        return UnsupportedFormat(f"messages of format {magic} are not taken, only record batches")
+        return UnsupportedFormat(
+            f"messages of format {magic} are not supported, only record batches"
+        )
     return CorruptBatch(f"a batch of format {magic}")
 
 
 def _refusal_of_attributes(attributes: int) -> Refusal:
     if attributes & LOG_APPEND_TIME_BIT:
-        return InvalidTimestamp("only the broker says that a timestamp is that of the append")
+        return InvalidTimestamp("only the broker may set the LogAppendTime attribute")
     return InvalidRecord("only the broker writes control batches and delete horizons")

@@ -1,4 +1,4 @@
-"""The zigzag varints of a record: 32 bits for lengths and offsets, 64 for timestamps."""
+"""Zigzag varints of records: 32 bits for lengths and offsets, 64 for timestamps."""
 
 from duolog.model.errors import CorruptBatch
 
@@ -8,10 +8,10 @@ _ONE_BYTE = tuple(bytes((zigzag,)) for zigzag in range(0x80))
 
 
 def wrapped(value: int) -> int:
-    """The sum or difference of two timestamps, in 64 bits.
+    """Sum or difference of two timestamps, wrapped to 64 bits.
 
-    Clients add and subtract them as machine words. Doing the same makes every difference
-    fit, and lets any record be moved to any base and back.
+    Clients add and subtract them as machine words. Doing the same makes every difference fit, and
+    lets any record be moved to any base and back.
     """
     if _INT64_MIN <= value <= _INT64_MAX:
         return value
@@ -19,7 +19,7 @@ def wrapped(value: int) -> int:
 
 
 def encode_varint(value: int) -> bytes:
-    """Both widths: a number of 32 bits is written the same way in either."""
+    """Encodes either width: a 32-bit number is written the same way in both."""
     zigzag = value << 1 if value >= 0 else (-value << 1) - 1
     if zigzag < 0x80:
         return _ONE_BYTE[zigzag]
@@ -34,7 +34,7 @@ def encode_varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes | memoryview, at: int, bits: int = 32) -> tuple[int, int]:
-    """The number of at most `bits` at `at`, and where it ends."""
+    """The number of at most `bits` at `at`, and the position after it."""
     try:
         # Nearly every number in a record takes one byte or two.
         first = data[at]

@@ -1,4 +1,4 @@
-"""`python -m duolog.sim`: run seeds, each in a process of its own, and say what was found."""
+"""`python -m duolog.sim`: runs seeds, each in a process of its own, and reports failures."""
 
 import argparse
 import os
@@ -14,15 +14,19 @@ HASH_SEED = "0"
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m duolog.sim", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=50, help="how many to run")
-    parser.add_argument("--first", type=int, default=1, help="the first of them")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="seeds at a time")
+    parser.add_argument("--seeds", type=int, default=50, help="number of seeds to run")
+    parser.add_argument("--first", type=int, default=1, help="first seed to run")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="seeds to run at a time")
     parser.add_argument("--nodes", type=int, default=NODES)
-    parser.add_argument("--seconds", type=float, default=LOAD_SECONDS, help="of load, simulated")
-    parser.add_argument("--planted", choices=[*PLANTED], help="a mistake to be found")
-    parser.add_argument("--faults", nargs="*", choices=[*KINDS], help="only these")
-    parser.add_argument("--loads", nargs="*", choices=LOADS, help="only these")
-    parser.add_argument("--until-found", action="store_true", help="end with the first failure")
+    parser.add_argument(
+        "--seconds", type=float, default=LOAD_SECONDS, help="simulated seconds of load"
+    )
+    parser.add_argument(
+        "--planted", choices=[*PLANTED], help="plant this mistake, for the oracle to find"
+    )
+    parser.add_argument("--faults", nargs="*", choices=[*KINDS], help="allow only these kinds")
+    parser.add_argument("--loads", nargs="*", choices=LOADS, help="run only these loads")
+    parser.add_argument("--until-found", action="store_true", help="stop at the first failure")
     parser.add_argument("--story", action="store_true", help="print each fault as it happened")
     given = parser.parse_args(arguments)
     mistake = PLANTED.get(given.planted)
@@ -44,7 +48,8 @@ def main(arguments: list[str]) -> int:
 
 
 def run_with_fixed_hashes() -> None:
-    """Start again, if need be, as a process in which sets of texts have one order."""
+    """Restart the process, if need be, with a fixed hash seed, so that sets of texts have one
+    order."""
     if os.environ.get("PYTHONHASHSEED") != HASH_SEED:
         environment = {**os.environ, "PYTHONHASHSEED": HASH_SEED}
         command = [sys.executable, "-m", "duolog.sim", *sys.argv[1:]]
@@ -55,5 +60,5 @@ if __name__ == "__main__":
     run_with_fixed_hashes()
     code = main(sys.argv[1:])
     sys.stdout.flush()
-    # Without the interpreter's tidying up: it would close what dead processes were doing.
+    # Skips the interpreter's clean-up, which would close whatever dead processes were doing.
     os._exit(code)

@@ -1,16 +1,16 @@
-"""A node's clocks: one that only goes on, and one that somebody sets."""
+"""A node's clocks: a monotonic one, and a wall clock that faults can set."""
 
 from duolog.sim.world import NS_PER_MS, World
 
 START_MS = 1_700_000_000_000
-"""What the wall clocks show when the world begins."""
+"""Wall-clock time when the world begins."""
 
 
 class SimClock:
     def __init__(self, world: World) -> None:
         self._world = world
         self.skew_ms = 0
-        """How far the wall clock is ahead of the true time; it may be set back, too."""
+        """Lead of the wall clock over the true time; negative while it lags behind."""
 
     def now_ms(self) -> int:
         return START_MS + self.skew_ms + self._world.now_ns // NS_PER_MS

@@ -15,10 +15,11 @@ from duolog.sim.world import NS_PER_S, World
 T = TypeVar("T")
 
 ADDRESS = "127.1.0.{}"
-"""Of a node. On loopback, where nodes need no certificates, and clients no credentials."""
+"""A node's address, by its number. On loopback, so that nodes need no certificates and clients no
+credentials."""
 CLIENT = "127.1.1.1"
 RESTART_SECONDS = 1.0
-"""How long a node that has ended by itself stays away: somebody starts it again."""
+"""Delay after which a node whose process ended by itself is started again."""
 
 
 class Cluster:
@@ -30,12 +31,12 @@ class Cluster:
         self.numbers = range(1, size + 1)
         self.machines = [self._machine(ADDRESS.format(number)) for number in self.numbers]
         if size == 1:
-            # A gap among what was not synced looks like damage of what was, and a node alone
-            # has nobody to ask for what was there.
+            # A gap among unsynced writes looks like damage to synced ones, and a lone node has no
+            # replica to repair it from.
             self.machines[0].device.keeps_order = True
         self.client_process = self._machine(CLIENT).start()
         self.nodes: dict[int, SimNode] = {}
-        """Those whose processes live."""
+        """Nodes whose process is running, by number."""
         self._is_held_down: dict[int, None] = {}
         self.restarts = 0
 
@@ -57,7 +58,7 @@ class Cluster:
         self.restarts += 1
         process = machine.start()
         machine.on_ended = lambda: self._ended(number)
-        self.nodes[number] = node = SimNode(process, number, is_alone=len(self.machines) == 1)
+        self.nodes[number] = node = SimNode(process, number, is_only_node=len(self.machines) == 1)
         main = process.loop.create_task(node.main())
         main.add_done_callback(lambda task: self._returned(number, process, task))
 
@@ -66,7 +67,7 @@ class Cluster:
         self.machine(number).kill()
 
     def stop(self, number: int) -> None:
-        """As SIGTERM: the node ends when it has tidied up."""
+        """Simulate SIGTERM: the node shuts down in an orderly way."""
         self._is_held_down[number] = None
         node = self.nodes.get(number)
         if node is not None and not node.process.loop.is_held:
@@ -77,11 +78,11 @@ class Cluster:
         self.machine(number).power_off()
 
     def hold_down(self, number: int) -> None:
-        """Should its process end, it is not to be started before somebody says so."""
+        """Keep the node down once its process ends, until `start` is called."""
         self._is_held_down[number] = None
 
     def wipe(self, number: int) -> None:
-        """An empty disk takes the place of this one, while the machine is off."""
+        """Power the machine off and replace its disk by an empty one."""
         self.power_off(number)
         self.machine(number).device.wipe()
 
@@ -95,7 +96,8 @@ class Cluster:
             self.start(number)
 
     def _returned(self, number: int, process: Process, task: "asyncio.Task[int]") -> None:
-        """The process has come to its own end, as it does when its disk fails."""
+        """Reap the process, whose main task ended by itself, for example because its disk
+        failed."""
         error = task.exception()
         if error is not None and not SimNode.is_expected(error):
             self.world.report(f"{process.loop.name} ended: {error!r}", error)
@@ -107,12 +109,12 @@ class Cluster:
             machine.kill()
 
     def partitions(self, number: int) -> list[Partition]:
-        """Everything that a node holds, which is nothing while it is not running."""
+        """Partitions that a node holds; none while it is not running."""
         node = self.nodes.get(number)
         return [] if node is None or node.parts is None else [*node.parts.broker.partitions()]
 
     async def as_client(self, work: Coroutine[Any, Any, T]) -> T:
-        """Have the clients' process do it; awaited from the world's own loop."""
+        """Run work in the clients' process; awaited from the world's own loop."""
         task = self.client_process.loop.create_task(work)
         done = asyncio.Event()
         task.add_done_callback(lambda _: done.set())

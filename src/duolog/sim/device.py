@@ -1,4 +1,4 @@
-"""The disk of one machine, which outlives its processes, and what may go wrong with it."""
+"""The disk of one machine, which outlives its processes, and the faults it can have."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from duolog.sim.inodes import Inode, NameChange, Names
 
 CAPACITY_BYTES = 1 << 40
 SYNC_NS = 400_000
-"""What a sync takes on a good day, at least; half of it again at random."""
+"""Shortest time that a sync takes on a healthy disk; up to half as much is added at random."""
 OFFLOAD_NS = 50_000
 
 
@@ -21,20 +21,21 @@ class Device:
         self.capacity_bytes = CAPACITY_BYTES
         self.used_bytes = 0
         self.slowness = 1.0
-        """How many times longer than usual everything takes."""
+        """Factor by which every operation takes longer than usual."""
         self.fails_syncs = False
         self.fails_writes = False
         self.keeps_order = False
-        """Whether what is written later never survives what was written earlier."""
+        """True if a later write never survives a crash that an earlier one did not."""
         self.operations_left: int | None = None
-        """Changes until the power goes, in the middle of whatever is being done; None: never."""
+        """Changes left until the power is cut in the middle of the next one; None: no cut is
+        planned."""
 
-    # What faults do.
+    # Called by faults.
 
     def crash(self) -> None:
-        """The power goes: what is not stable is lost, torn or kept.
+        """Cut the power: each unsynced change is lost, torn or kept.
 
-        Changes of names survive in the order in which they were made, as with a journal.
+        Name changes survive in the order in which they were made, as with a journal.
         """
         for changes in self._pending_names.values():
             for change in changes[: self.random.randrange(len(changes) + 1)]:
@@ -54,7 +55,7 @@ class Device:
         self.operations_left = None
 
     def wipe(self) -> None:
-        """An empty disk in the place of this one."""
+        """Replace this disk by an empty one."""
         self.names, self._stable_names = Names(), Names()
         self._pending_names.clear()
         self.used_bytes = 0
@@ -63,7 +64,7 @@ class Device:
         self.capacity_bytes = self.used_bytes + room_bytes
 
     def empty(self) -> None:
-        """There is room again."""
+        """Give the disk its full capacity back."""
         self.capacity_bytes = CAPACITY_BYTES
 
     def flip_bit(self, path: str, position: int, bit: int) -> None:
@@ -73,7 +74,7 @@ class Device:
             if position < len(content):
                 content[position] ^= 1 << bit
 
-    # What files and directories need.
+    # Called by files and directories.
 
     def sync_ns(self) -> int:
         return int(SYNC_NS * (1 + self.random.random() / 2) * self.slowness)
@@ -90,7 +91,7 @@ class Device:
             change(self._stable_names)
 
     def write(self, inode: Inode, path: str, position: int, data: bytes) -> None:
-        """All of it, or some and an error."""
+        """Write all of the data; on a full or failing disk write a part of it and raise OSError."""
         if self.fails_writes:
             inode.write(position, data[: self.random.randrange(len(data) + 1)])
             raise failure(errno.EIO, path)

@@ -1,7 +1,7 @@
-"""The Disk port on a device of memory, for one life of one process.
+"""The Disk port on an in-memory device, for one life of one process.
 
-Syncs and offloaded work take virtual time, in their order. When the process is dead, nothing
-that is left of it can reach the device any more.
+Syncs and offloaded work take virtual time, in their order. Once the process is dead, nothing that
+is left of it can change the device any more.
 """
 
 import errno
@@ -27,10 +27,10 @@ class SimDisk:
         self._on_power_cut = on_power_cut
         self._syncs: deque[tuple[Sequence[Syncable], list[int], SyncDone]] = deque()
         self._free_ns = [0, 0]
-        """When the worker, and that for what is lengthy, will have done what they have."""
+        """Times at which the ordinary worker, and the one for lengthy work, become idle."""
 
     def touch(self) -> Device:
-        """The device, for a change of it. The power may go instead."""
+        """Return the device in order to change it; raises PowerCut if the power goes first."""
         if self._loop.is_dead:
             raise PowerCut
         device = self.device

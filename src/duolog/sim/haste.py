@@ -1,7 +1,7 @@
-"""Thresholds that a minute of load would never reach, set low while a seed runs.
+"""Lower thresholds, while a seed runs, that a minute of load would never reach.
 
-Snapshots of queues, segments that are sealed, reclaimed or thinned, damage in them: all of it
-happens within a seed, and to a few hundred messages.
+With them a few hundred messages suffice for snapshots of queues, and for segments that are sealed,
+reclaimed, thinned or damaged.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""What a disk holds: contents and names, each once as seen and once as stable.
+"""Contents and names on a disk, each twice: as processes see them, and as they are stable.
 
-Writes become stable when their file is synced, names when their directory is. A power cut
-leaves what is stable, and of the rest some, as the seed will have it.
+Writes become stable when their file is synced, names when their directory is. A power cut keeps
+everything that is stable, and of the rest some, as the seed decides.
 """
 
 from collections import deque
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 
 Change = tuple[int, bytes | None]
-"""A write at a position; None is a truncation to that size."""
+"""A write at a position, or with None a truncation to that size."""
 
 NameChange = Callable[["Names"], object]
 
@@ -22,10 +22,11 @@ class Inode:
         self.stable = bytearray()
         self._pending: deque[Change] = deque()
         self._begun = 0
-        """How many changes were taken off the pending ones so far."""
+        """Changes taken off the pending ones so far."""
 
     def forget_clean(self) -> None:
-        """Read everything from the device again, but what is not written to it yet."""
+        """Rebuild the content as after a drop of the page cache: stable bytes plus pending
+        changes."""
         self.content = bytearray(self.stable)
         for change in self._pending:
             _apply(self.content, *change)
@@ -39,7 +40,7 @@ class Inode:
         self._pending.append((size, None))
 
     def begin_sync(self) -> int:
-        """A mark: what is pending now is what the sync has to make stable."""
+        """Return a mark: the sync has to make all changes stable that are pending now."""
         return self._begun + len(self._pending)
 
     def finish_sync(self, mark: int) -> None:
@@ -48,7 +49,8 @@ class Inode:
             _apply(self.stable, *self._pending.popleft())
 
     def fail_sync(self, mark: int) -> None:
-        """As Linux does: the pages are clean from now on, and were never written."""
+        """Drop the changes without storing them, as Linux marks pages clean after a failed
+        fsync."""
         while self._begun < mark and self._pending:
             self._begun += 1
             self._pending.popleft()
@@ -57,7 +59,7 @@ class Inode:
         self.finish_sync(self.begin_sync())
 
     def crash(self, random: Random, *, in_order: bool) -> None:
-        """Keep of the pending changes none, those up to a torn one, or whichever."""
+        """Keep none of the pending changes, those up to a torn one, or a random selection."""
         fate = random.random()
         pending = list(self._pending)
         if fate < 0.45:
@@ -78,7 +80,7 @@ class Inode:
 
 
 def _torn(data: bytes, random: Random) -> bytes:
-    """A beginning of it, or all of it but some bytes in the middle."""
+    """The data cut off at some byte, or with zeros in place of some bytes in the middle."""
     first = random.randrange(len(data) + 1)
     if random.random() < 0.5:
         return data[:first]
@@ -102,7 +104,7 @@ def _apply(content: bytearray, position: int, data: bytes | None) -> None:
 
 
 class Names:
-    """Directories, and what is in them: files, or None for a directory."""
+    """Directories and their entries: a file, or None for a directory."""
 
     def __init__(self) -> None:
         self.directories: dict[str, dict[str, Inode | None]] = {"": {}}
@@ -116,7 +118,7 @@ class Names:
 
     def link(self, path: str, inode: Inode | None) -> None:
         parent, _, name = path.rpartition("/")
-        # What is in a directory may be made stable before the directory itself is.
+        # The entries of a directory may become stable before the directory itself does.
         self.directories.setdefault(parent, {})[name] = inode
         if inode is None:
             self.directories.setdefault(path, {})
@@ -142,7 +144,7 @@ class Names:
         self.directories.update(moved)
 
     def drop_orphans(self) -> None:
-        """Forget what is in directories that no name leads to."""
+        """Forget directories that no name leads to."""
         for path in sorted(self.directories):
             parent, _, name = path.rpartition("/")
             if path and name not in self.directories.get(parent, ()):

@@ -1,4 +1,4 @@
-"""Which machine can hear which, and how long it takes."""
+"""Links between machines: which can hear which, and with what latency."""
 
 from collections.abc import Callable
 from random import Random
@@ -6,7 +6,7 @@ from random import Random
 LATENCY_NS = 150_000
 JITTER_NS = 150_000
 RETRANSMISSION_NS = 200_000_000
-"""After what time at most the bytes that were lost are sent again, once they can arrive."""
+"""Longest time after which lost bytes are sent again, once the link works."""
 
 
 class Links:
@@ -15,9 +15,9 @@ class Links:
     def __init__(self, random: Random) -> None:
         self._random = random
         self._cut: dict[tuple[str, str], int] = {}
-        """How many faults have cut the link."""
+        """Number of faults that cut the link now."""
         self._rejecting: dict[tuple[str, str], int] = {}
-        """How many faults refuse connections from the first machine to the second."""
+        """Number of faults that refuse connections from the first machine to the second."""
         self._delays_ns: dict[tuple[str, str], int] = {}
         self._down: dict[str, None] = {}
         self._stuck: list[Callable[[], None]] = []
@@ -57,7 +57,7 @@ class Links:
         return bool(self._rejecting) and (source, target) in self._rejecting
 
     def reject(self, source: str, target: str) -> None:
-        """Refuse new connections in the name of the target, which does not hear of them."""
+        """Refuse new connections in the target's name; the target does not hear of them."""
         self._rejecting[source, target] = self._rejecting.get((source, target), 0) + 1
 
     def accept(self, source: str, target: str) -> None:
@@ -68,7 +68,7 @@ class Links:
             del self._rejecting[source, target]
 
     def delay(self, source: str, target: str, most_ms: int) -> None:
-        """Let each packet take up to that much longer; 0 ends it."""
+        """Delay each packet by up to that much; 0 ends it."""
         self._delays_ns[source, target] = most_ms * 1_000_000
         if not most_ms:
             del self._delays_ns[source, target]
@@ -82,7 +82,7 @@ class Links:
             self._tell()
 
     def when_mended(self, retry: Callable[[], None]) -> None:
-        """Call it once, after the next time that something is repaired."""
+        """Call `retry` once, after the next repair of any link or machine."""
         self._stuck.append(retry)
 
     def _tell(self) -> None:

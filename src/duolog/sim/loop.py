@@ -1,7 +1,7 @@
 """The event loop of one simulated process: its callbacks and timers lie in the world's queues.
 
-A paused process keeps what becomes due until it goes on, as a stopped one does. A dead one does
-nothing more: its tasks are not cancelled, no `finally` of theirs is run.
+A paused process keeps what becomes due until it is resumed, as after SIGSTOP. A dead one does
+nothing more: its tasks are not cancelled, and none of their `finally` blocks run.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ NS_PER_S = 1_000_000_000
 
 
 class Streams(Protocol):
-    """What the network does for a loop's own connections."""
+    """Connections that the simulated network makes for a loop."""
 
     async def connect(
         self, new_protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int
@@ -33,10 +33,10 @@ class Streams(Protocol):
 
 
 class SimHandle(msgspec.Struct, eq=False):
-    """Looks like one of asyncio's, and is made by the million: these are made in C."""
+    """Stands in for asyncio's handles; a msgspec Struct, because millions are made."""
 
     callback: Callable[..., object] | None
-    """None once it was cancelled."""
+    """None once the handle was cancelled."""
     args: tuple[Any, ...]
     loop: "ProcessLoop"
     context: Context | None = None
@@ -54,11 +54,12 @@ class SimHandle(msgspec.Struct, eq=False):
 
 
 class SimFuture(asyncio.Future[Any]):
-    """Lies in sets where its number says, not its address: they are walked in one order."""
+    """A future that hashes by a number, not by its address, so that sets of futures have one
+    order."""
 
     _loop: "ProcessLoop"
     _number: int | None = None
-    """Given when it is asked for: few are ever put into a set."""
+    """Assigned when first asked for: few futures are ever put into a set."""
 
     def __hash__(self) -> int:
         if self._number is None:
@@ -67,7 +68,7 @@ class SimFuture(asyncio.Future[Any]):
 
 
 class SimTask(asyncio.Task[Any]):
-    """Lies in sets where its number says, as a future does."""
+    """A task that hashes by a number, as SimFuture does."""
 
     _loop: "ProcessLoop"
     _number: int | None = None
@@ -80,14 +81,14 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self.world = world
         self.name = name
         self.is_held = False
-        """Whether its callbacks are not to be run, now or ever."""
+        """True if callbacks must not run, because the process is paused or dead."""
         self.is_dead = False
         self.streams: Streams | None = None
         self._held: list[SimHandle] = []
         self._ready = world.ready
         world.loops.append(self)
 
-    # What the simulation does to the process.
+    # Called by the simulation.
 
     def pause(self) -> None:
         self.is_held = True
@@ -108,7 +109,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         if not self.is_dead:
             self._held.append(handle)
 
-    # What asyncio asks of a loop.
+    # Called by asyncio.
 
     def time(self) -> float:
         return self.world.now_ns / NS_PER_S
@@ -129,7 +130,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         *args: Any,
         context: Context | None = None,
     ) -> SimHandle:
-        # Rounded up: whoever wakes finds that his time has come.
+        # Rounded up, so that a sleeper never wakes before its time.
         when_ns = self.world.now_ns + max(0, ceil(delay * NS_PER_S))
         handle = SimHandle(callback, args, self, context, when_ns)
         self.world.set_timer(handle)
@@ -144,7 +145,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     ) -> SimHandle:
         when_ns = ceil(when * NS_PER_S)
         if when_ns / NS_PER_S < when:
-            # The product was rounded down; whoever wakes would find that it is too early yet.
+            # The product was rounded down; the sleeper would wake before its time.
             when_ns += 1
         handle = SimHandle(callback, args, self, context, max(self.world.now_ns, when_ns))
         self.world.set_timer(handle)
@@ -165,7 +166,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., T], *args: Any
     ) -> "asyncio.Future[T]":
-        """At once, on the caller's stack; what takes time goes through Disk."""
+        """Run `func` at once, on the caller's stack; work that takes time goes through Disk."""
         done = self.create_future()
         try:
             done.set_result(func(*args))
@@ -214,5 +215,5 @@ class ProcessLoop(asyncio.AbstractEventLoop):
 
 
 def new_loop(world: "World", name: str) -> ProcessLoop:
-    # What no simulated process needs (descriptors, signals, subprocesses) stays abstract.
+    # Parts that no simulated process needs (descriptors, signals, subprocesses) stay abstract.
     return ProcessLoop(world, name)  # type: ignore[abstract]

@@ -13,7 +13,7 @@ from duolog.sim.world import World
 
 
 class Process:
-    """One life of a program: what it sees of the world."""
+    """One life of a program, with the clock, disk, network and store that it sees."""
 
     def __init__(self, machine: "Machine", life: int) -> None:
         world, network, name = machine.world, machine.network, machine.name
@@ -39,7 +39,7 @@ class Machine:
         self.device = Device(world.seed.random(f"disk {name}"))
         self.process: Process | None = None
         self.on_ended: Callable[[], None] = lambda: None
-        """Called when the process has ended, by whatever way."""
+        """Called when the process has ended, in whichever way."""
         self._lives = 0
 
     @property
@@ -47,7 +47,7 @@ class Machine:
         return self.process is not None
 
     def start(self) -> Process:
-        """A new process; the machine is switched on if it was off."""
+        """Start a new process; the machine is switched on if it was off."""
         assert self.process is None
         self.network.power_on(self.name)
         self._lives += 1
@@ -55,14 +55,14 @@ class Machine:
         return self.process
 
     def kill(self) -> None:
-        """As SIGKILL: what was written stays in the page cache, and the kernel says goodbye."""
+        """Simulate SIGKILL: the page cache stays, and the kernel resets the connections."""
         if self.process is not None:
             loop = self._end()
             self.network.end_process(loop)
             self.on_ended()
 
     def power_off(self) -> None:
-        """What is not on stable storage is gone, and nobody is told."""
+        """Cut the power: unsynced data is lost, and no peer is told."""
         if self.process is not None:
             loop = self._end()
             self.network.power_off(self.name, loop)

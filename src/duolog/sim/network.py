@@ -14,7 +14,7 @@ from duolog.sim.world import NS_PER_S, World
 FIRST_FREE_PORT = 40_000
 HERE = ("", "localhost", "127.0.0.1", "0.0.0.0", "::")
 CONNECT_AGAIN_NS = NS_PER_S
-"""After what time a connection request that was lost is sent again."""
+"""Time after which a lost connection request is sent again."""
 
 Accept = Callable[[Socket], None]
 
@@ -27,7 +27,7 @@ class Network:
         self.links = links
         self.listeners: dict[tuple[str, int], SimListener] = {}
         self._sockets: dict[Socket, Pipe] = {}
-        """Those that are open, and where they send."""
+        """Open sockets, each with the pipe that it sends into."""
         self._ports = FIRST_FREE_PORT
 
     def free_port(self) -> int:
@@ -41,7 +41,7 @@ class Network:
         port: int,
         connected: "asyncio.Future[Socket]",
     ) -> None:
-        """A connection request arrives, or is lost and will come again."""
+        """Deliver a connection request; a lost one is sent again later."""
         if connected.done():
             return
         machine, links = source.machine, self.links
@@ -52,7 +52,7 @@ class Network:
         listener = self.listeners.get((host, port))
         back_ns = links.latency_ns(host, machine)
         if listener is None or listener.loop.is_dead or links.rejects(machine, host):
-            refused = ConnectionRefusedError(111, f"nobody listens on {host}:{port}")
+            refused = ConnectionRefusedError(111, f"nothing listens on {host}:{port}")
             self.world.after(back_ns, _refuse, connected, refused, loop=source.loop)
             return
         here, there = self._connect(source, (host, port), listener)
@@ -75,7 +75,7 @@ class Network:
         return [each for each in self._sockets if machine in (None, each.local[0])]
 
     def end_process(self, loop: ProcessLoop) -> None:
-        """Its kernel closes what it had open."""
+        """Close the process's sockets and listeners, as its kernel would."""
         self._close_listeners(loop)
         for socket, pipe in list(self._sockets.items()):
             if socket.loop is loop:
@@ -83,7 +83,8 @@ class Network:
                 pipe.send(Mark.RESET)
 
     def power_off(self, machine: str, loop: ProcessLoop) -> None:
-        """Nobody hears of it, until he sends something and the machine is there again."""
+        """Drop the machine's sockets silently: peers learn of it when they send and the machine is
+        back."""
         self._close_listeners(loop)
         self.links.take_down(machine)
         for socket in self.sockets(machine):
@@ -128,7 +129,7 @@ class SimListener:
             socket.abort()
         self._accepted.clear()
 
-    # As asyncio.Server, for those who asked the loop for one.
+    # The interface of asyncio.Server, for callers of `loop.create_server`.
 
     @property
     def sockets(self) -> list["SimListener"]:

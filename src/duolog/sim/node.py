@@ -1,7 +1,7 @@
 """One node of a simulated cluster: the product's own, on virtual ports.
 
-What app/node.py does with sockets, signals and files of a real machine is done here with those
-of a simulated one; everything behind app/assembly.py is the same.
+Mirrors app/node.py, with the sockets, signals and files of a simulated machine; everything behind
+app/assembly.py is the same.
 """
 
 import asyncio
@@ -36,12 +36,13 @@ HASTE = {
     "offsets.topic.num.partitions": "2",
     "queue.fifo.partitions": "2",
 }
-"""What is done now and then is done often, and what is many is few: a seed lasts a minute."""
+"""Settings that make rare work frequent and large counts small, because a seed lasts a minute."""
 CLUSTER = {
     "cluster.name": "sim",
     "default.replication.factor": "3",
     "topic.min.insync.replicas": "2",
-    # So little that leaders often have more, and followers copy ahead of their disks.
+    # So small that leaders often have more data than one response holds, and followers fetch ahead
+    # of their fsync.
     "replica.fetch.response.max.bytes": "1024",
 }
 PARTITIONS_MAX = 10_000
@@ -49,26 +50,26 @@ SESSION_ID_MAX = 0x7FFF_FFFF
 
 IDENTITY = "identity"
 CLEAN_STOP = "clean-stop"
-"""There when the last process on this disk has ended in an orderly way."""
+"""File that exists if the last process on this disk ended in an orderly way."""
 
 
 class SimNode:
-    def __init__(self, process: Process, number: int, *, is_alone: bool) -> None:
+    def __init__(self, process: Process, number: int, *, is_only_node: bool) -> None:
         self.process = process
         self.number = number
-        self._is_alone = is_alone
+        self._is_only_node = is_only_node
         self._stopped: asyncio.Future[int] = process.loop.create_future()
         self.parts: Node | None = None
-        """Once it is open."""
+        """The assembled node; None until it is open."""
         self.failure: BaseException | None = None
 
     @staticmethod
     def is_expected(error: BaseException) -> bool:
-        """Whether a process may end so: its disk or the store failed it while it started."""
+        """True if a process may end with this error: its disk or the store failed at start-up."""
         return isinstance(error, OSError | StoreUnavailable | NodeIdTaken)
 
     def stop(self) -> None:
-        """As SIGTERM."""
+        """Simulate SIGTERM."""
         self._finish(0)
 
     def _finish(self, code: int) -> None:
@@ -112,7 +113,7 @@ class SimNode:
             disk=process.disk,
             store=process.store,
             poster=Nowhere(),
-            peer_network=None if self._is_alone else process.network,
+            peer_network=None if self._is_only_node else process.network,
             new_id=process.new_id,
             new_token=process.random.randbytes,
             new_session_id=partial(process.random.randint, 1, SESSION_ID_MAX),
@@ -120,7 +121,7 @@ class SimNode:
 
     def _settings(self) -> Settings:
         flags = {"node.id": str(self.number), **HASTE}
-        if not self._is_alone:
+        if not self._is_only_node:
             flags |= CLUSTER
         return Settings.load(flags)
 
@@ -160,7 +161,7 @@ class SimNode:
         cleanup.push_async_callback(admin.close, 1.0)
 
     def _directory(self) -> str:
-        """The identity of this disk, made when there is none on it."""
+        """Identity of this disk's data directory, created on an empty disk."""
         disk = self.process.disk
         found = read_checked(disk, IDENTITY)
         if found is None:
@@ -187,14 +188,14 @@ class SimNode:
         )
 
     def _duty_ended(self, task: "asyncio.Task[None]") -> None:
-        """These only end by being cancelled; with any of them, the process must end."""
+        """End the process if a background task failed; these end only by being cancelled."""
         if not task.cancelled() and task.exception() is not None:
             self.failure = self.failure or task.exception()
             self._finish(1)
 
 
 class Nowhere:
-    """Where pushes of queues go in a world without HTTP endpoints."""
+    """Poster for a world without HTTP endpoints, to which no queue pushes."""
 
     async def post(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("no simulated queue pushes")

@@ -1,6 +1,7 @@
 """One direction of a connection: bytes in order, late, held up while a link is cut, never lost.
 
-That is what TCP makes of a bad network. Its end is a mark among the bytes, orderly or not.
+TCP turns a bad network into exactly this. An end of the stream is a mark among the bytes, orderly
+(END) or not (RESET).
 """
 
 from collections import deque
@@ -12,7 +13,7 @@ from duolog.sim.loop import ProcessLoop
 from duolog.sim.world import World
 
 BUFFER_BYTES = 256 * 1024
-"""What the two kernels keep between them; more is the sender's backlog."""
+"""Size of both kernels' socket buffers together; anything beyond is the sender's backlog."""
 
 
 class Mark(Enum):
@@ -46,7 +47,7 @@ class Pipe:
         self._sending, self._receiving = loops
         self.sender: Sender | None = None
         self.receiver: Receiver | None = None
-        """None once nobody listens any more."""
+        """None once the receiving end is gone."""
         self._queue: deque[tuple[int, bytes | Mark]] = deque()
         self._last_ns = 0
         self._armed = False
@@ -80,16 +81,16 @@ class Pipe:
                 self._arm(self._queue[0][0] - self._world.now_ns)
 
     def drop(self) -> None:
-        """The receiver is gone; the sender learns of it when what he sent arrives."""
+        """Detach the receiver; the sender learns of it when its data arrives."""
         self.receiver = None
         self._paused = False
-        # The timer that is set may belong to a process that will never hear it.
+        # The timer that is set may belong to a dead process, which would never run it.
         self._armed = False
         if self._queue and not self._stalled:
             self._arm(self._queue[0][0] - self._world.now_ns)
 
     def _retry(self) -> None:
-        """Something was mended: what was lost is sent again after a while."""
+        """Send lost bytes again, a while after the link was repaired."""
         if not self._links.lets_through(self._source, self._target):
             self._links.when_mended(self._retry)
             return
@@ -98,7 +99,7 @@ class Pipe:
             self._arm(self._links.retransmission_ns())
 
     def _answer_nobody(self) -> None:
-        """As a kernel answers what comes for a connection that it does not have."""
+        """Answer with a reset, as a kernel does for a connection that it does not know."""
         self._queue.clear()
         if self.sender is not None:
             delay_ns = self._links.latency_ns(self._target, self._source)

@@ -1,4 +1,4 @@
-"""Runs many seeds, as many at a time as there are processors, and reports."""
+"""Runs many seeds, several at a time, and reports the outcome of each."""
 
 import asyncio
 import gc
@@ -29,7 +29,7 @@ def run_seeds(
     with_story: bool = False,
     until_found: bool = False,
 ) -> int:
-    """The process's exit code: 0 if all seeds are clean."""
+    """Run the seeds; returns the process's exit code, 0 if all are clean."""
     configure_logs("info" if with_story else "critical", "text", stamp=_stamp)
     _warm_up(options)
     began = time.perf_counter()
@@ -48,7 +48,7 @@ def run_seeds(
 
 
 def _stamp(logger: object, method: str, event: EventDict) -> EventDict:
-    """Virtual time, and the process that says it."""
+    """Stamp a log event with the virtual time and the simulated process."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, ProcessLoop)
     event["timestamp"] = f"{loop.time():11.6f} {loop.name:14}"
@@ -56,17 +56,17 @@ def _stamp(logger: object, method: str, event: EventDict) -> EventDict:
 
 
 def _warm_up(options: Options) -> None:
-    """Load and compile what is used, once for all the processes that are forked from this."""
+    """Load and compile code once, for all processes that are forked from this one."""
     preload()
     compile_codecs()
     simulate(0, replace(options, seconds=WARM_UP_SECONDS, planted=None))
-    # The garbage of a seed goes with its process; to look for it takes longer than that.
+    # The garbage of a seed goes with its process, so collecting it would only cost time.
     gc.disable()
 
 
 def _outcomes(seeds: Sequence[int], options: Options, jobs: int) -> Iterable[Outcome]:
     work = partial(simulate, options=options)
-    # Forked for each seed: what one leaves behind in memory never reaches another.
+    # Forked for each seed, so that no state of one seed reaches another.
     context = multiprocessing.get_context("fork")
     with context.Pool(jobs, maxtasksperchild=1) as pool:
         yield from pool.imap(work, seeds, chunksize=1)

@@ -1,4 +1,4 @@
-"""One number decides everything that a run leaves to chance."""
+"""One number that decides everything that a run leaves to chance."""
 
 import uuid
 import zlib
@@ -7,13 +7,14 @@ from random import Random
 
 
 class Seed:
-    """Gives each concern a Random of its own: a die more thrown for one changes no other."""
+    """Gives each concern a Random of its own, so that one more draw for one concern changes no
+    other."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
     def random(self, concern: str) -> Random:
-        # Not hash(): that of a text differs from process to process.
+        # Not hash(): the hash of a text differs from process to process.
         return Random(self.number << 32 | zlib.crc32(concern.encode()))
 
     def new_id(self, concern: str) -> Callable[[], uuid.UUID]:

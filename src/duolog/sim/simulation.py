@@ -19,7 +19,7 @@ from duolog.sim.world import NS_PER_S, Deadlock, Livelock, World
 
 LOAD_SECONDS = 60.0
 RECOVERY_SECONDS_MAX = 120.0
-"""How long a mended cluster may take to finish what was asked of it."""
+"""Longest time that the loads may take to finish on the mended cluster."""
 NODES = 3
 LOADS = ("topics", "groups", "queues", "operator")
 
@@ -32,7 +32,7 @@ class Load(Protocol):
     async def finish(self) -> None: ...
 
     def waits_for(self) -> str:
-        """What is not done yet."""
+        """The part of the load that is not done yet, for the failure report."""
         ...
 
 
@@ -41,10 +41,10 @@ class Options:
     nodes: int = NODES
     seconds: float = LOAD_SECONDS
     faults: tuple[str, ...] = ()
-    """The kinds that may happen; all, if none is named."""
+    """Kinds of faults that may happen; all, if none is named."""
     loads: tuple[str, ...] = LOADS
     planted: str | None = None
-    """The mistake that the product is given (planted.py)."""
+    """Name of the mistake that is planted in the product (planted/planting.py), if any."""
 
 
 @dataclass(slots=True)
@@ -52,18 +52,18 @@ class Outcome:
     seed: int
     violations: list[str]
     problems: list[str]
-    """Exceptions that nobody handled."""
+    """Unhandled exceptions."""
     virtual_seconds: float = 0.0
     real_seconds: float = 0.0
-    """Of one processor's time, which is what it would take on an idle machine."""
+    """CPU seconds, which equal the elapsed time on an idle machine."""
     faults: int = 0
     restarts: int = 0
     acknowledged: int = 0
-    """Records of topics."""
+    """Acknowledged records of topics."""
     messages: int = 0
-    """Of queues, sent and deleted."""
+    """Acknowledged sends plus deletions of queue messages."""
     trace: int = 0
-    """Equal for two runs in which the same happened."""
+    """Digest of the run; equal for two runs in which the same happened."""
     story: list[str] = field(default_factory=list)
 
     @property
@@ -102,7 +102,8 @@ class Simulation:
         if with_queues:
             self._loads.append(self.queues)
         if "operator" in options.loads and options.nodes > 1:
-            # First, for it ends first: the others finish on a cluster that has all its nodes.
+            # First in the list, so that it ends first: the others finish on a cluster that has all
+            # its nodes.
             self._loads.insert(0, self.operator)
 
     async def run(self) -> None:

@@ -8,7 +8,7 @@ from duolog.sim.pipe import Mark, Pipe
 
 
 class Consumer(Protocol):
-    """Who is told what happens on a connection."""
+    """Receives the events of a connection."""
 
     def received(self, data: bytes) -> None: ...
 
@@ -18,7 +18,7 @@ class Consumer(Protocol):
 
 
 class Socket:
-    """One end. Its methods may be called from a dead process, and then do nothing."""
+    """One end of a connection. Its methods do nothing when called from a dead process."""
 
     def __init__(
         self,
@@ -70,13 +70,13 @@ class Socket:
         self._leave(Mark.RESET)
 
     def vanish(self) -> None:
-        """The machine lost its power: nobody is told."""
+        """Close silently: the machine lost its power, so the peer is not told."""
         self._is_open = False
         self._incoming.drop()
         self._on_gone(self)
 
     def break_off(self) -> None:
-        """A middle box ends the connection for both."""
+        """Reset the connection for both ends, as a middlebox would."""
         if self._is_open:
             self._outgoing.send(Mark.RESET)
             self._lose(Mark.RESET)

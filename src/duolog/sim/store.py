@@ -1,4 +1,4 @@
-"""The MetaStore port of one process: calls that take time, get lost, or whose answers do."""
+"""The MetaStore port of one process: calls take time, and requests or answers may get lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -24,7 +24,7 @@ from duolog.sim.world import NS_PER_MS
 
 CALL_MS_MAX = 3_000
 COMMIT_NS = 1_000_000
-"""How long the members of the store take to agree, about."""
+"""Time that the store's members take to agree, on average."""
 
 T = TypeVar("T")
 
@@ -99,8 +99,8 @@ class SimStore:
             late.cancel()
 
     def _arrive(self, work: Callable[[], T], answer: "asyncio.Future[T]") -> None:
-        """The request is there, unless it was lost on the way."""
-        # A process that died, or gave up, after it had sent the request is served all the same.
+        """Serve the request, unless it was lost on the way."""
+        # Served even if the process has died or given up since it sent the request.
         if self._links.is_cut(self._machine, STORE) or not self._server.is_available:
             return
         failure: Exception | None = None

@@ -1,4 +1,4 @@
-"""The metadata store: one strongly consistent history, leases, and the times when it is away."""
+"""The metadata store: one strongly consistent history, leases, and outages."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from duolog.ports.metastore import (
 from duolog.sim.world import NS_PER_MS, World
 
 STORE = "store"
-"""The name under which links know it."""
+"""Name of the store's machine on the links."""
 HISTORY_REVISIONS_MAX = 10_000
 
 
@@ -31,7 +31,7 @@ class _Lease:
 
 
 class StoreServer:
-    """Does what it is asked at once; store.py makes that take time, and fail."""
+    """Serves each call at once; store.py adds delays and failures."""
 
     def __init__(self, world: World, history_revisions_max: int = HISTORY_REVISIONS_MAX) -> None:
         self._world = world
@@ -39,12 +39,13 @@ class StoreServer:
         self.revision = 0
         self.is_available = True
         self.on_change: dict[Callable[[], None], None] = {}
-        """Watches, to be told that there is a new revision, or that the store is back."""
+        """Callbacks of watches, for a new revision or the end of an outage."""
         self.observers: list[Callable[[ChangeSet], None]] = []
-        """Told of each revision when it is made: the oracle sees everything, and first."""
+        """Called with each revision at the moment it is made, so that the oracle sees every
+        state."""
         self._entries: dict[str, Entry] = {}
         self._keys: list[str] = []
-        """Sorted."""
+        """All keys, sorted."""
         self._history: list[ChangeSet] = []
         self._leases: dict[LeaseId, _Lease] = {}
         self._leases_granted = 0
@@ -100,13 +101,13 @@ class StoreServer:
             raise Compacted(f"revision {from_revision} is gone, {first} is the oldest")
         return self._history[from_revision - first :]
 
-    # What faults do.
+    # Called by faults.
 
     def go_away(self) -> None:
         self.is_available = False
 
     def come_back(self) -> None:
-        """Under a new leader, to whom every lease is as new."""
+        """End the outage under a new leader, which renews every lease."""
         self.is_available = True
         for lease in list(self._leases):
             self.renew_lease(lease)

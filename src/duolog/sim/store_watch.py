@@ -1,4 +1,4 @@
-"""One watch of a process on the store: what changes under a prefix, late, and held up by cuts."""
+"""One process's watch on a prefix of the store: changes arrive late, or wait for a cut to heal."""
 
 import asyncio
 from collections import deque
@@ -53,8 +53,11 @@ class StoreWatch:
             self._loop.world.after(delay_ns, self._arrive, loop=self._loop)
 
     def _has_news(self) -> bool:
-        """Whether there is something to be sent. What concerns others only is passed over, as long
-        as the store could say so."""
+        """True if something is to be sent.
+
+        Advances past revisions that do not concern the prefix, as long as the store can be asked
+        for them.
+        """
         if self._is_cut_off() or not self._server.is_available:
             return self._next_revision <= self._server.revision
         try:

@@ -1,4 +1,4 @@
-"""What drives a Session, or one of asyncio's protocols, on a virtual socket."""
+"""Transports on a virtual socket: for a Session of ours, or for one of asyncio's protocols."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from duolog.sim.sockets import Socket
 
 
 class SessionTransport:
-    """ports.Transport, and what drives its Session."""
+    """Implements ports.Transport, and drives its Session."""
 
     def __init__(self, socket: Socket) -> None:
         self._socket = socket
@@ -76,7 +76,7 @@ class SessionTransport:
 
 
 class StreamTransport(asyncio.Transport):
-    """An asyncio transport, and what drives its protocol."""
+    """An asyncio transport, which drives its protocol."""
 
     def __init__(self, socket: Socket, protocol: asyncio.BaseProtocol) -> None:
         super().__init__({"peername": socket.remote, "sockname": socket.local})

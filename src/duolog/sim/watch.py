@@ -1,4 +1,4 @@
-"""Looks into the nodes now and then, and compares their copies in the end."""
+"""Samples the nodes' partitions during the load, and compares all copies at the end."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from duolog.sim.oracle.verdict import Verdict
 
 LOOK_SECONDS = 0.2
 ALIKE_SECONDS_MAX = 60.0
-"""How long the copies may take to become alike once everything is mended."""
+"""Longest time that copies may take to become equal once everything is mended."""
 
 
 class Watch:
@@ -26,14 +26,17 @@ class Watch:
                 self._replicas.look(number, self._cluster.partitions(number))
 
     async def finish(self, damaged: int | None) -> None:
-        """Wait until every copy is whole, then compare them, but those of a node whose disk has
-        flipped bits: not everything that is stored is under a checksum."""
+        """Wait until every copy is complete, then compare them.
+
+        The copies of a node whose disk has flipped bits are left out: not every stored byte is
+        under a checksum.
+        """
         waited = 0.0
         while not all(map(_is_whole, self._copies().values())):
             await asyncio.sleep(LOOK_SECONDS)
             waited += LOOK_SECONDS
             if waited > ALIKE_SECONDS_MAX:
-                self._verdict.violated("progress", "copies are not alike: " + self._unlike())
+                self._verdict.violated("progress", "copies are not equal: " + self._unlike())
                 return
         for copies in self._copies().values():
             self._replicas.compare({at: copy for at, copy in copies.items() if at != damaged})
@@ -56,6 +59,6 @@ class Watch:
 
 
 def _is_whole(copies: Copies) -> bool:
-    """Whether all of them have, and have committed, the same."""
+    """True if all copies end at the same offset and have committed all of it."""
     ends = {copy.log.end_offset for copy in copies.values()}
     return len(ends) == 1 and {copy.high_watermark for copy in copies.values()} == ends

@@ -1,8 +1,8 @@
-"""Virtual time: runs what is ready, then jumps to the next timer.
+"""Virtual time: runs everything that is ready, then jumps to the next timer.
 
-All processes of a simulation share one queue of callbacks and one heap of timers. Each has an
-event loop of its own (loop.py), so that one of them can be stopped, or ended in the middle of
-everything, while the others go on.
+All processes of a simulation share one queue of callbacks and one heap of timers. Each has an event
+loop of its own (loop.py), so that one can be paused, or killed at any point, while the others go
+on.
 """
 
 import asyncio
@@ -23,24 +23,24 @@ NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000
 
 STEPS_PER_INSTANT_MAX = 200_000
-"""Callbacks while no time passes; more are taken for a loop without end."""
+"""Limit of callbacks at one virtual instant; more are taken for an endless loop."""
 
 
 _GRAVES: list[asyncio.Task[Any]] = []
-"""Tasks of dead processes, for as long as Python runs: to let go of one would close it, and run
-whatever it does in the end."""
+"""Tasks of dead processes, kept for as long as Python runs: a task that is garbage-collected is
+closed, which would run its `finally` blocks."""
 
 
 class Deadlock(Exception):
-    """Nothing is ready and no timer is set: whoever still waits would wait for ever."""
+    """Nothing is ready and no timer is set, so every waiting task would wait for ever."""
 
 
 class Livelock(Exception):
-    """Callbacks make callbacks without end, and no time passes."""
+    """Callbacks schedule callbacks without end while no time passes."""
 
 
 class PowerCut(BaseException):
-    """The process ends here. Not an Exception, so that no code of it can go on."""
+    """Ends the process here. Not an Exception, so that none of its handlers catch it."""
 
 
 class World:
@@ -50,17 +50,17 @@ class World:
         self.steps = 0
         """Callbacks run so far."""
         self.trace = 0
-        """A digest of everything that has happened: two equal runs have equal ones."""
+        """A digest of everything that has happened: equal runs have equal digests."""
         self.problems: list[str] = []
-        """Exceptions that nobody has handled, of any process."""
+        """Unhandled exceptions of all processes."""
         self.ready: deque[SimHandle] = deque()
         self._timers: list[tuple[int, int, SimHandle]] = []
         self._timer_numbers = count(1)
         self.next_number = count(1).__next__
-        """One that no other has got in this run."""
+        """Returns a number that is unique in this run."""
         self.loops: list[ProcessLoop] = []
         self.ground = new_loop(self, "world")
-        """The loop of what is not part of any process: faults, the store, the oracle."""
+        """The loop for everything outside of processes: faults, the store, the oracle."""
 
     def set_timer(self, handle: SimHandle) -> None:
         heappush(self._timers, (handle.when_ns, next(self._timer_numbers), handle))
@@ -72,7 +72,7 @@ class World:
         *args: Any,
         loop: ProcessLoop | None = None,
     ) -> SimHandle:
-        """Call it then, as part of a process or else of the world."""
+        """Call back after a delay, on the loop of a process, or on the world's own."""
         when_ns = self.now_ns + max(0, delay_ns)
         handle = SimHandle(callback, args, loop or self.ground, None, when_ns)
         heappush(self._timers, (when_ns, next(self._timer_numbers), handle))
@@ -81,8 +81,8 @@ class World:
     def run(self, main: Coroutine[Any, Any, T], *, seconds_max: float = 3_600.0) -> T:
         """Run until `main`, a coroutine of the world, is done.
 
-        The garbage collector rests: when it would run is not decided by the seed, and it closes
-        generators, which is an effect.
+        The garbage collector is off meanwhile: the seed does not decide when it would run, and it
+        closes generators, which is an effect.
         """
         was_enabled = gc.isenabled()
         gc.disable()
@@ -99,7 +99,7 @@ class World:
         return task.result()
 
     def run_for(self, duration_ns: int) -> None:
-        """Let so much time pass, for whoever has a loop of his own besides."""
+        """Let virtual time pass, for a caller that runs in an event loop of its own."""
         outer = asyncio._get_running_loop()
         end_ns = self.now_ns + duration_ns
         self.after(duration_ns, _nothing)
@@ -161,11 +161,12 @@ class World:
         self.problems.append(f"{text}\n{trace}")
 
     def bury(self, loop: ProcessLoop) -> None:
-        """Keep what a dead process was doing, so that none of it is ended in an orderly way."""
+        """Keep a dead process's tasks, so that none of them is closed and runs its `finally`
+        blocks."""
         _GRAVES.extend(asyncio.all_tasks(loop))
 
     def close(self) -> None:
-        """End all processes, and let go of what is yet to come."""
+        """End all processes and drop everything scheduled."""
         for loop in self.loops:
             loop.end()
         self.ready.clear()
@@ -173,4 +174,4 @@ class World:
 
 
 def _nothing() -> None:
-    """What a timer does that is only there to be waited for."""
+    """Do nothing: for timers that only make time pass."""

@@ -1,1 +1,1 @@
-"""The SQS door: door → actions, one module per action, in both protocols."""
+"""The SQS door: one handler per action, shared by both protocols (JSON and query)."""

@@ -1,4 +1,5 @@
-"""Answers to requests: given one by one, or to all that came together, and counted."""
+"""Answers to SQS requests: completed one by one or for a whole turn of the event loop, and
+counted."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from duolog.wire.sqs.rows import Rows, Table
 
 
 class Answers:
-    """How requests for one action are answered by one protocol."""
+    """Encodes and counts the answers to one action in one protocol."""
 
     __slots__ = ("_is_of_batches", "_request_ids", "_stats", "action", "now_ns", "protocol")
 
@@ -28,7 +29,7 @@ class Answers:
         request_ids: RequestIds,
         now_ns: Callable[[], int],
     ) -> None:
-        """`action`: None where it is not known what is asked for."""
+        """`action`: None if the request could not be authenticated, or names no known action."""
         self.protocol = protocol
         self.action = action
         self._stats = stats
@@ -37,19 +38,19 @@ class Answers:
         self._is_of_batches = action is not None and action.name.endswith("Batch")
 
     def succeed(self, answers: Sequence["Answer"], results: Iterable[Shape | None]) -> None:
-        """Of requests that came together; an action without a result has None."""
+        """Answer requests of one turn, in order; an action without a result has None."""
         action, success = self.action, self.protocol.success
         assert action is not None
         self._stats.done(answers[0].started_ns, self.now_ns(), len(answers))
         request_ids = self._request_ids.take(len(answers))
         for answer, result, request_id in zip(answers, results, request_ids, strict=True):
             if self._is_of_batches and getattr(result, "failed", None):
-                # A batch of which an entry failed is a success that tells of an error.
+                # A batch with a failed entry is a success on the wire, but counts as an error.
                 self._stats.failed += 1
             answer.complete(success(action, result, request_id))
 
     def succeed_with_rows(self, answers: Sequence["Answer"], rows: Rows, table: Table) -> None:
-        """As `succeed`, with results that are made of columns."""
+        """Answer like `succeed`, from a table of columns instead of result objects."""
         assert self.action is not None
         self._stats.done(answers[0].started_ns, self.now_ns(), len(answers))
         request_ids = self._request_ids.take(len(answers))
@@ -66,38 +67,39 @@ class Answers:
 class Answer(Deferred, eq=False):
     answers: Answers
     content: Any
-    """Of the request, as it came."""
+    """The undecoded request: its body, or its form."""
     started_ns: int
-    """When the first of those came that are handled together."""
+    """When the first request arrived of those handled together with this one."""
     asked: Any = None
-    """What it says, once it is known."""
+    """The decoded request; None until it is decoded."""
 
     @property
     def is_plain_ascii(self) -> bool:
-        """Whether all text of the request is ASCII, and certainly without control characters."""
+        """True if all text of the request is known to be ASCII without control characters."""
         return self.answers.protocol.is_plain_ascii(self.content)
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody still waits for it."""
+        """True while the client still waits for this answer."""
         return self.response is None and not self.is_abandoned
 
     def done(self, result: Shape | Refusal | None) -> None:
-        """Answer now; an action without a result has None."""
+        """Answer with a result or a refusal; an action without a result has None."""
         if isinstance(result, Refusal):
             self.answers.fail(self, fault_of(result))
         else:
             self.answers.succeed((self,), (result,))
 
     def fail(self) -> None:
-        """A bug is the event loop's to report, but the client has to hear something too."""
+        """Answer with an internal error. The event loop reports the bug; the client must hear
+        something, too."""
         self._give_up(fault(INTERNAL))
 
     def give_up(self, refusal: Refusal) -> None:
         self._give_up(fault_of(refusal))
 
     def _give_up(self, found: Fault) -> None:
-        """Answer though it may still be done: nobody hears of that."""
+        """Answer now, although the action may still complete: its result is then dropped."""
         on_abandoned = self.on_abandoned
         self.answers.fail(self, found)
         self.is_abandoned = True

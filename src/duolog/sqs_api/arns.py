@@ -12,7 +12,7 @@ class Arns:
         return self._prefix + queue
 
     def name_in(self, arn: str, parameter: str) -> str:
-        """The queue that an ARN names; a well-formed one of elsewhere names nothing here."""
+        """Name of the queue in an ARN. ResourceNotFound if the account or region is not ours."""
         if arn.startswith(self._prefix):
             return arn[len(self._prefix) :]
         if not arn.startswith("arn:") or arn.count(":") != 5:

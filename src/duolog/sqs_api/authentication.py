@@ -1,7 +1,7 @@
-"""Who asks: the access key that signed a request, where keys are configured.
+"""Authentication: which access key signed a request, where keys are configured.
 
-Where none are, nobody can be told apart, so every program on this machine may ask, signed in
-whatever way, and nobody else may: no other machine, and no page in a browser on this one.
+Without configured keys callers cannot be told apart, so every program on this machine is served,
+whatever its signature, and nobody else: no other machine, and no page in a browser on this one.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from duolog.wire.local_requests import why_not_local
 from duolog.wire.sqs import sigv4
 
 NOBODY = ""
-"""In place of an access key, of somebody who needed none."""
+"""Sender of requests to a node that has no access keys."""
 
 
 class Authentication:
@@ -22,12 +22,12 @@ class Authentication:
         """`credentials`: secret keys by access key."""
         self._secret_of = dict(credentials).get
         self.is_open = not credentials
-        """Whether nobody has to sign."""
+        """True if no credentials are configured, so that requests need no signature."""
         self._region = region
         self._now_ms = now_ms
 
     def sender_of(self, request: Request) -> str:
-        """The access key. AccessDenied, or one of its kinds, when nobody may ask this."""
+        """The access key that signed the request. Raises AccessDenied or a relative of it."""
         if self.is_open:
             served = why_not_local(request.peer, request.headers)
             if served is not None:

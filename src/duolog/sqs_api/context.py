@@ -1,4 +1,4 @@
-"""What an action knows about the node and about the request it serves."""
+"""Everything that an action knows about the node and about the request that it serves."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from duolog.sqs_api.usage import QueueUsage
 T = TypeVar("T")
 
 Done = Callable[[T | Refusal], None]
-"""Takes the result of an action that may have had to wait; called once."""
+"""Callback for the result of an action, which may come later; called once."""
 
 Abandon = Callable[[], None]
-"""To be called when the client goes before it is answered."""
+"""Called when the client disconnects before it is answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +28,20 @@ class Context:
     arns: Arns
     account_id: str
     host: bytes
-    """The name by which the client knows this node, as in its Host header."""
+    """Host header of the request, from which queue URLs in answers are made."""
     sender_id: str
-    """Who signed the request; empty when nobody had to, and then it is the account's own."""
+    """Access key that signed the request; empty on a node without credentials, where messages show
+    the account's id instead."""
     is_plain_ascii: bool
-    """Whether all text of the request is ASCII, and certainly without control characters."""
+    """True if all text of the request is known to be ASCII without control characters."""
     usage: QueueUsage
 
     def queue(self, url: str) -> Queue | RoutedQueue:
-        """QueueDoesNotExist when there is none."""
+        """The queue that a URL names. Raises QueueDoesNotExist."""
         return self.queues.get(self.urls.known.get(url) or self.urls.name_in(url))
 
     def queue_name(self, url: str) -> str:
-        """The name of a queue that exists."""
+        """The name of the queue that a URL names. Raises QueueDoesNotExist."""
         name = self.urls.name_in(url)
         self.queues.get(name)
         return name

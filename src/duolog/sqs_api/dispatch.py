@@ -1,4 +1,4 @@
-"""From an action to the module that serves it."""
+"""Tables from the name of an action to the module that serves it."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -35,8 +35,8 @@ from duolog.wire.sqs.messages import Shape
 
 OneByOne = Callable[[Context, Any, Done[Any]], Abandon | None]
 Together = Callable[[Context, Queue, list[Answer]], list[Answer]]
-"""Serves what is usual of the requests to one queue that a turn brought; returns the others,
-each of which is to be looked at by itself."""
+"""Serves the ordinary ones of a turn's requests to one queue together; returns the others, to be
+served one by one."""
 Waiting = Callable[[Context, Any], Coroutine[Any, Any, Shape | None]]
 
 MOVING: dict[str, tuple[OneByOne, Together | None]] = {
@@ -48,7 +48,8 @@ MOVING: dict[str, tuple[OneByOne, Together | None]] = {
     "SendMessage": (send_message.handle, send_message.handle_together),
     "SendMessageBatch": (send_message_batch.handle, send_message_batch.handle_together),
 }
-"""What moves messages: a task for each would cost more than the rest of the request."""
+"""Actions that move messages, served without a task: a task would cost more than the rest of the
+request."""
 
 WAITING: dict[str, Waiting] = {
     "AddPermission": add_permission.handle,

@@ -27,11 +27,11 @@ from duolog.wire.sqs.apis import ACTIONS, Action
 PROTOCOL = "sqs"
 ROUTES_MAX = 1_024
 NO_ACTION = "unknown"
-"""Under which requests are counted that ask for no action of ours, or may not ask at all."""
+"""Name under which requests are counted that are denied or name no known action."""
 
 
 class SqsDoor:
-    """Called with each request by the HTTP server."""
+    """Handler that the HTTP server calls with each request."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class SqsDoor:
     def _route(
         self, request: Request, protocol: WireProtocol, action: Action, sender_id: str
     ) -> Route:
-        """Most requests come by the same name, from the same sender."""
+        """The route of a request; few are needed, as most requests share host and sender."""
         host = request.headers.get(b"host", b"localhost")
         key = (protocol, action.name, host, sender_id)
         route = self._routes.get(key)
@@ -81,7 +81,8 @@ class SqsDoor:
             if len(self._routes) >= ROUTES_MAX:
                 self._routes.clear()
             route = self._routes[key] = self._new_route(protocol, action, host, sender_id)
-        # A signature is to be checked each time.
+        # With credentials each request's signature must be checked, so the server may not skip this
+        # step.
         is_enough = protocol.names_action_in_head and self._authentication.is_open
         if request.memo is not None and is_enough:
             request.memo.serve = route.take
@@ -115,7 +116,8 @@ class SqsDoor:
         return Answers(protocol, action, stats, self._request_ids, self._now_ns)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Go on with it although its client may go: half of a change would be left behind."""
+        """Start a task that survives its client's disconnection, lest a change is left half
+        done."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

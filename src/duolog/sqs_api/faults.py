@@ -1,4 +1,4 @@
-"""Every refusal as SQS's error. A test proves the table total."""
+"""The table from every refusal to SQS's error. A test proves the table total."""
 
 from duolog.model import errors as refused
 from duolog.model import queue_errors as queue_refused
@@ -43,7 +43,7 @@ _BY_NAME: dict[type[Refusal], str] = {
 }
 
 MESSAGE_CHARS_MAX = 1_000
-"""Refusals quote what they refuse, and that can be as long as a request."""
+"""Limit of an error's text: refusals quote their input, which can be as long as a request."""
 
 INTERNAL = "InternalFailure"
 UNAVAILABLE = "ServiceUnavailable"
@@ -51,7 +51,7 @@ UNAVAILABLE = "ServiceUnavailable"
 NAMES: dict[type[Refusal], str] = {
     **_BY_NAME,
     queue_refused.ResourceNotFound: "ResourceNotFoundException",
-    # Refusals that the log and the metadata can give to a queue as to a topic.
+    # Refusals of the log and the metadata that can meet a queue as well as a topic.
     refused.InvalidRequest: "InvalidParameterValue",
     refused.InvalidTopic: "InvalidParameterValue",
     refused.TopicExists: "QueueNameExists",
@@ -74,7 +74,7 @@ NAMES: dict[type[Refusal], str] = {
     refused.NotLeader: UNAVAILABLE,
     refused.LeadershipLost: UNAVAILABLE,
     refused.OffsetNotAvailable: UNAVAILABLE,
-    # What only a Kafka client can have done. Here it would be a mistake of our own.
+    # Refusals that only a Kafka client can cause; here they are a bug of ours.
     refused.InvalidReplicaAssignment: INTERNAL,
     refused.OffsetOutOfRange: INTERNAL,
     refused.CorruptBatch: INTERNAL,
@@ -119,9 +119,10 @@ def fault_of(refusal: Refusal) -> Fault:
 
 
 def error_entry(entry_id: str, refusal: Refusal) -> BatchResultErrorEntry:
-    """What a batch answers for one entry.
+    """A batch's error entry for one message.
 
-    The code is the older one in both protocols: clients compare entries of either with it.
+    Carries the query protocol's code in both protocols, because clients of either compare entries
+    with that one.
     """
     found = fault_of(refusal)
     return BatchResultErrorEntry(entry_id, found.sender, found.query_code, found.message)

@@ -8,7 +8,7 @@ from duolog.wire.sqs.messages import ListMessageMoveTasksResultEntry
 
 
 def queue_named_by(context: Context, arn: str, parameter: str) -> str:
-    """The name of the queue, which exists. ResourceNotFound when it does not."""
+    """The name of the existing queue that an ARN names. Raises ResourceNotFound."""
     name = context.arns.name_in(arn, parameter)
     try:
         context.queues.get(name)
@@ -19,7 +19,7 @@ def queue_named_by(context: Context, arn: str, parameter: str) -> str:
 
 def task_entry(task: MoveTask, arns: Arns) -> ListMessageMoveTasksResultEntry:
     return ListMessageMoveTasksResultEntry(
-        # Only what still runs can be cancelled, so only that has a handle.
+        # Only a running task can be cancelled, so only that has a handle.
         task_handle=task.handle if task.status == "RUNNING" else None,
         status=task.status,
         source_arn=arns.of(task.source),

@@ -1,7 +1,7 @@
-"""Answers in the end whoever waits for what does not come.
+"""Deadline of answers: a request that waits too long for replicas fails as a time-out.
 
-What is asked for may be written and then wait for other replicas, for as long as they are away.
-A client is told after a while that nobody knows; it may ask again.
+A request may have been written and then wait for other replicas for as long as they are away. After
+the deadline its client is told that the outcome is unknown; it may retry.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from duolog.model.errors import RequestTimedOut
 from duolog.sqs_api.answers import Answer
 
 ANSWER_SECONDS_MAX = 30.0
-"""Longer than the longest poll and what a fail-over takes, shorter than clients wait."""
+"""Longer than the longest poll and than a fail-over, shorter than clients' time-outs."""
 LOOK_SECONDS = 1.0
 
 
@@ -19,12 +19,14 @@ class Overdue:
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self._now_ns = now_ns
         self._pending: dict[Answer, None] = {}
-        """The oldest first."""
+        """Open answers, oldest first."""
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, answers: Sequence[Answer]) -> None:
-        """Those of them that are still waited for. Most are answered in the turn in which they
-        came, so it is better called behind that."""
+        """Watch those of the answers that are still open.
+
+        Called behind the turn in which they came, because most are answered within it.
+        """
         pending = self._pending
         for answer in answers:
             if answer.is_open:
@@ -45,4 +47,4 @@ class Overdue:
                 self._set()
                 return
             del self._pending[oldest]
-            oldest.give_up(RequestTimedOut("whether it was done is not known; ask again"))
+            oldest.give_up(RequestTimedOut("the outcome is not known; the request may be repeated"))

@@ -1,4 +1,4 @@
-"""Lists that are answered in pages: tokens that say where the next one begins."""
+"""Lists answered in pages, with tokens that say where the next page begins."""
 
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable
@@ -16,7 +16,10 @@ class Page(NamedTuple):
 def page_of(
     listed: Callable[[str, int], list[str]], max_results: int | None, next_token: str | None
 ) -> Page:
-    """`listed(after, limit)` gives sorted names. Only who sets a maximum is given a token."""
+    """One page of the sorted names that `listed(after, limit)` gives.
+
+    A next token is given only if the request sets `max_results`, as on AWS.
+    """
     if max_results is not None:
         check_listed_queues(max_results)
     after = "" if next_token is None else _after(next_token)

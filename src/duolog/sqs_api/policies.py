@@ -1,7 +1,7 @@
-"""AddPermission and RemovePermission as edits of the queue's policy document.
+"""AddPermission and RemovePermission, as edits of the queue's policy document.
 
-The document is the queue's `Policy` attribute, so what was permitted shows there, and what
-was written there can be removed by its label.
+The document is the queue's `Policy` attribute: permissions show there, and statements written there
+can be removed by their label.
 """
 
 import re
@@ -28,7 +28,7 @@ _ACTIONS = frozenset(
         "SendMessage",
     )
 )
-"""What can be permitted to others; the rest stays with the owner of the queue."""
+"""Actions that can be permitted to other accounts; the rest is reserved to the queue's owner."""
 
 _label = re.compile(r"[A-Za-z0-9_-]{1,80}\Z").match
 _account_id = re.compile(r"[0-9]{12}\Z").match
@@ -64,7 +64,7 @@ def check_permission(label: str, account_ids: Sequence[str], actions: Sequence[s
 def with_permission(
     policy: str, arn: str, label: str, account_ids: Sequence[str], actions: Sequence[str]
 ) -> str:
-    """The policy with one statement more; an empty text is no policy."""
+    """The policy with one more statement; an empty text stands for no policy."""
     document = _document(policy) or {
         "Version": "2008-10-17",
         "Id": f"{arn}/SQSDefaultPolicy",
@@ -86,7 +86,7 @@ def with_permission(
 
 
 def without_permission(policy: str, label: str) -> str:
-    """The policy without that statement; an empty text when nothing is left of it."""
+    """The policy without the labelled statement; an empty text when none is left."""
     document = _document(policy)
     statements = _statements(document)
     kept = [statement for statement in statements if not _is_labelled(statement, label)]
@@ -101,7 +101,7 @@ def _document(policy: str) -> dict[str, Any]:
 
 
 def _statements(document: dict[str, Any]) -> list[Any]:
-    """A single statement may stand without its list."""
+    """The document's statements, as a list even where a single one stands without it."""
     statements = document.get("Statement", [])
     return statements if isinstance(statements, list) else [statements]
 

@@ -1,4 +1,4 @@
-"""The two protocols that share the door: how each is recognised, read and answered."""
+"""The two protocols that share the door: how each is recognised, decoded and encoded."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
@@ -22,20 +22,21 @@ _JSON_TYPES = (b"application/x-amz-json", b"application/json")
 
 class WireProtocol(Protocol):
     names_action_in_head: bool
-    """Whether requests whose heads are alike ask for the same action."""
+    """True if the HTTP head alone determines the action."""
 
     def open(self, request: Request) -> tuple[Action, Any]:
-        """What is asked for, and the content that says how. A refusal when that is unclear."""
+        """The action and its undecoded content. Raises a refusal if no known action is named."""
         ...
 
     def decode(self, action: Action, content: Any) -> Shape: ...
 
     def plain_decoder(self, action: Action) -> Callable[[Any], PlainBatch[Any] | None] | None:
-        """What reads requests that are plain batches sooner than `decode`, if there is one."""
+        """A faster decoder for plain batches, which returns None for all else; None if there is
+        none."""
         ...
 
     def is_plain_ascii(self, content: Any) -> bool:
-        """Whether all text of the content is ASCII, and certainly without control characters."""
+        """True if all text of the content is known to be ASCII without control characters."""
         ...
 
     def success(self, action: Action, result: Shape | None, request_id: bytes) -> Response: ...
@@ -43,7 +44,7 @@ class WireProtocol(Protocol):
     def successes(
         self, action: Action, rows: Rows, table: Table, request_ids: Iterable[bytes]
     ) -> Iterable[Response]:
-        """Several, made of columns."""
+        """Encode several results at once, from a table of columns."""
         ...
 
     def failure(self, fault: Fault, request_id: bytes) -> Response: ...
@@ -64,7 +65,7 @@ class JsonProtocol:
         return DECODERS.get(action.name)
 
     def is_plain_ascii(self, content: bytes) -> bool:
-        # JSON allows control characters only as escapes.
+        # JSON allows control characters only as escapes, so no backslash means none.
         return content.isascii() and content.find(b"\\") < 0
 
     def success(self, action: Action, result: Shape | None, request_id: bytes) -> Response:
@@ -101,7 +102,7 @@ class QueryProtocol:
         if action is None:
             raise _no_action(name)
         if request.path != "/":
-            # Older clients send a request to the queue's own address, and name it no further.
+            # Older clients post to the queue's own URL and do not repeat it in the form.
             form.setdefault("QueueUrl", request.path)
         return action, form
 

@@ -1,7 +1,7 @@
 """Queue URLs: `http://<host that the client used>/<account>/<queue>`.
 
-Requests may also give the path alone, or the bare name. The host is not looked at: a client
-may reach the node by any number of names.
+Requests may also give the path alone, or the bare name. The host is ignored, because a client may
+reach the node under any name.
 """
 
 import re
@@ -9,10 +9,10 @@ import re
 from duolog.model.queue_errors import QueueDoesNotExist
 
 URLS_REMEMBERED_MAX = 10_000
-"""URLs whose queue is known without parsing. Past it all are forgotten, and found again."""
+"""Size of the cache from URL to queue name; when full, it is emptied."""
 
 URL_CHARS_MAX = 2_048
-"""Longest URL that is looked at. What is remembered is bounded with it."""
+"""Longest URL accepted, which also bounds the cache's memory."""
 
 _ANY_URL = r"(?:(?:https?://[^/?#]+)?/{account}/)?([A-Za-z0-9_.-]{{1,80}})/?\Z"
 
@@ -22,13 +22,14 @@ class QueueUrls:
         self._account_id = account_id
         self._match = re.compile(_ANY_URL.format(account=re.escape(account_id)), re.I | re.A).match
         self.known: dict[str, str] = {}
-        """Names by URL, of those that were asked for lately."""
+        """Cache of queue names by URL."""
 
     def of(self, host: str, name: str) -> str:
         return f"http://{host}/{self._account_id}/{name}"
 
     def name_in(self, url: str) -> str:
-        """The queue's name. QueueDoesNotExist when no queue of ours has such a URL."""
+        """The name of the queue that a URL names. Raises QueueDoesNotExist if it is no URL of
+        ours."""
         name = self.known.get(url)
         return self._parse(url) if name is None else name
 

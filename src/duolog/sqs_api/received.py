@@ -1,4 +1,4 @@
-"""A received message, with those of its attributes that were asked for."""
+"""A received message, with the attributes that the receive asked for."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ _PREFIX_MARK = ".*"
 
 
 class Wanted:
-    """Which attributes a receive asks for: of the system, and of the messages' senders."""
+    """Selection of attributes that a receive asks for: system ones, and those of the sender."""
 
     __slots__ = ("_all", "_names", "_prefixes", "_system")
 
@@ -41,18 +41,18 @@ class Wanted:
         older_system: Sequence[str] | None,
         given: Sequence[str] | None,
     ) -> "Wanted":
-        """By the names in a request, of which most have none."""
+        """The selection named in a request; most requests name no attributes."""
         if not (system or older_system or given):
             return NOTHING
         return cls([*(system or ()), *(older_system or ())], given or ())
 
     def messages(self, results: Sequence[Received], context: Context) -> tuple[list[Message], int]:
-        """And how many bytes their bodies have together, as they were sent."""
+        """The messages as the API shows them, and the total bytes of their bodies."""
         messages: list[Message] = []
         size = 0
         for each in results:
             body = each.message.body
-            # As `body_size` does it, without the call.
+            # Inlines `body_size`, to save a call per message.
             size += len(body) if body.isascii() else len(body.encode())
             message = Message(each.message_id, each.receipt_handle, each.body_md5, body)
             if self is not NOTHING:
@@ -96,7 +96,7 @@ class Wanted:
 
 
 NOTHING = Wanted((), ())
-"""But the body."""
+"""Selection of no attributes: only the body."""
 
 
 def _value(attribute: MessageAttribute) -> MessageAttributeValue:

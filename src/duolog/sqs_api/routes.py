@@ -1,7 +1,7 @@
-"""Where requests go that are alike: the same action, by the same protocol, for the same sender.
+"""Routes: each serves the requests of one action, protocol, host name and sender.
 
-Actions that move messages are handled for all requests of a turn together: most of what one of
-them costs is not more for sixteen. The others have a task each.
+Requests of actions that move messages are gathered and handled once per turn: most of the cost is
+then shared. Other actions get a task each.
 """
 
 import asyncio
@@ -20,17 +20,18 @@ from duolog.wire.sqs.messages import Shape
 from duolog.wire.sqs.plain_batches import PlainBatch
 
 _REPEATED = "ReceiveMessage"
-"""Consumers ask for the same again and again."""
+"""The action whose requests repeat each other byte by byte, as consumers poll."""
 
 REMEMBERED_BYTES_MAX = 4_096
-"""There is one for each name by which clients know this node, and they can make up names."""
+"""Largest request remembered. Each host name has a route of its own, and clients can make up host
+names."""
 
 Decode = Callable[[Any], Any]
 
 
 class _Remembering:
-    """Decodes what was not asked for just before. Short requests that are the same have one
-    shape."""
+    """Decoder that remembers its last request, so that an identical short one is not decoded
+    again."""
 
     __slots__ = ("_content", "_decode", "_shape")
 
@@ -49,7 +50,7 @@ class _Remembering:
 
 
 class Gathering:
-    """Requests for an action that moves messages, until the turn ends."""
+    """Gathers requests for an action that moves messages until the turn ends."""
 
     __slots__ = (
         "_answers",
@@ -73,7 +74,7 @@ class Gathering:
         turn: Turn,
         overdue: Overdue,
     ) -> None:
-        """`contexts`: of any request, and of one whose text is plain ASCII."""
+        """`contexts`: one for any request, and one for a request whose text is plain ASCII."""
         self._answers = answers
         self._context, self._plain_context = contexts
         self._one_by_one, self._together = handlers
@@ -103,11 +104,11 @@ class Gathering:
                 self._serve(url, answers)
             except Exception as bug:
                 _report(bug, answers)
-        # Most are answered before the turn is over.
+        # Watched only after the turn, because most are answered within it.
         asyncio.get_running_loop().call_soon(self._overdue.watch, gathered)
 
     def _by_queue(self, gathered: Sequence[Answer]) -> dict[str, list[Answer]]:
-        """By the URL that they name. What cannot be understood is refused."""
+        """Decode the requests and group them by queue URL; those that do not decode are refused."""
         decode, decode_plain = self._decode, self._decode_plain
         by_url: dict[str, list[Answer]] = {}
         for answer in gathered:
@@ -164,7 +165,7 @@ class Gathering:
 
 
 def _report(bug: Exception, answers: Sequence[Answer]) -> None:
-    """It costs those who met it their answers, and nobody else anything."""
+    """Fail the answers that met a bug, and report it to the event loop; other requests go on."""
     for answer in answers:
         if answer.is_open:
             answer.fail()
@@ -174,7 +175,7 @@ def _report(bug: Exception, answers: Sequence[Answer]) -> None:
 
 
 class Tasks:
-    """Requests for an action that has to be waited for, with a task each."""
+    """Runs a task for each request of an action that has to wait."""
 
     __slots__ = ("_answers", "_begin", "_context", "_handle", "_overdue")
 
@@ -186,7 +187,7 @@ class Tasks:
         overdue: Overdue,
         begin: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
-        """`begin` starts a task and sees to it that it is not lost."""
+        """`begin` starts a task and keeps a reference, so that it is not garbage-collected."""
         self._answers = answers
         self._context = context
         self._handle = handle
@@ -207,7 +208,7 @@ class Tasks:
         return answer
 
     async def _serve(self, answer: Answer, action: str) -> None:
-        """What it came to is counted before it is told."""
+        """Run the action. Usage is counted before the client is answered."""
         result: Shape | Refusal | None
         try:
             result = await self._handle(self._context, answer.asked)

@@ -1,16 +1,16 @@
-"""What sends have in common, of one message or of ten."""
+"""Limits and digests shared by SendMessage and SendMessageBatch."""
 
 from duolog.core.queues.message import STRING, Outgoing
 from duolog.sqs_api.validation.attributes import TRACE_HEADER
 from duolog.wire.sqs.digests import md5_of_attributes
 
 TOGETHER_BYTES_MAX = 512 * 1024
-"""Of bodies that are sent together: half of a batch of records, so that they are stored in one
-and what becomes of one becomes of all."""
+"""Limit of bodies sent together: half of a record batch, so that all fit into one batch and succeed
+or fail as one."""
 
 
 def digests_of(message: Outgoing) -> tuple[str | None, str | None]:
-    """Of the attributes, and of the system attributes; None where there are none."""
+    """MD5 digests of the attributes and of the system attributes; None where there are none."""
     trace_header = message.trace_header
     return (
         md5_of_attributes(message.attributes) if message.attributes else None,

@@ -1,4 +1,4 @@
-"""What is counted of each queue by the door that answers for it."""
+"""Usage counts of queues, as the SQS door meters them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from duolog.model.errors import Refusal
 from duolog.model.names import parse_queue_arn
 from duolog.sqs_api.queue_urls import URLS_REMEMBERED_MAX, QueueUrls
 
-_MOVING = {
+TALLIES = {
     "SendMessage": "sent",
     "SendMessageBatch": "sent",
     "ReceiveMessage": "received",
@@ -20,7 +20,7 @@ _MOVING = {
 
 
 class QueueUsage(dict[str, QueueTally]):
-    """By the URL of a queue that exists, because that is what a request gives."""
+    """Tallies by queue URL, the key that requests give, for queues that exist."""
 
     def __init__(
         self, urls: QueueUrls, queues: Queues, new_tally: Callable[[str], QueueTally]
@@ -37,13 +37,13 @@ class QueueUsage(dict[str, QueueTally]):
         return tally
 
     def count_refused(self, action: str, asked: Any) -> None:
-        """A request that was refused before anything was done, if there is such a queue."""
+        """Count a request refused before it took effect, if its queue exists."""
         tally = self._tally_of(action, asked, must_exist=True)
         if tally is not None:
             tally.fail()
 
     def count_other(self, action: str, asked: Any, result: object) -> None:
-        """An action that moves no message was answered so."""
+        """Count a finished action that moves no messages, by its result."""
         is_refused = isinstance(result, Refusal)
         tally = self._tally_of(action, asked, must_exist=is_refused)
         if tally is not None and is_refused:
@@ -52,7 +52,10 @@ class QueueUsage(dict[str, QueueTally]):
             tally.count(0, 0)
 
     def _tally_of(self, action: str, asked: Any, *, must_exist: bool) -> Tally | None:
-        """None where the request names no queue: anybody can make up names."""
+        """The tally of the request's queue; None if it names none of ours.
+
+        With `must_exist`, made-up names are not counted.
+        """
         try:
             name = self._name_in(asked)
             if name is None:
@@ -61,7 +64,7 @@ class QueueUsage(dict[str, QueueTally]):
                 self._queues.get(name)
         except Refusal:
             return None
-        found: Tally = getattr(self._new_tally(name), _MOVING.get(action, "other"))
+        found: Tally = getattr(self._new_tally(name), TALLIES.get(action, "other"))
         return found
 
     def _name_in(self, asked: Any) -> str | None:
@@ -74,12 +77,12 @@ class QueueUsage(dict[str, QueueTally]):
 
 
 def count_entries(tally: Tally, done: int, size: int, failed: int) -> None:
-    """One request, of whose entries so many were done and so many refused."""
+    """Count one batch request, with the numbers of its successful and failed entries."""
     tally.count(done, size)
     if failed:
         tally.fail(failed, requests=0)
 
 
 def body_size(body: str) -> int:
-    """In bytes, as it was sent."""
+    """Bytes of a body in UTF-8, as it was sent."""
     return len(body) if body.isascii() else len(body.encode())

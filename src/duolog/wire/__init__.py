@@ -1,1 +1,1 @@
-"""Bytes to messages and back. Pure: no IO, no clock."""
+"""Codecs of the wire protocols. Pure: no IO, no clock."""

@@ -1,8 +1,8 @@
-"""HTTP requests that nobody signs, and that only programs on this machine may send.
+"""Limits unsigned HTTP requests to programs on this machine.
 
-A page in a browser on this machine is none of them, though it connects as they do. Browsers say
-that a page asks, but only where they take the address for a local one. So requests for any other
-host are refused, among them names: a name that a page brings along may resolve to this machine.
+A page in a browser on this machine is not allowed, though it connects as they do. Browsers mark a
+page's request, but only if they take the address for a local one. So requests for any other host
+are refused, host names included: a name that a page brings along may resolve to this machine.
 """
 
 import re
@@ -17,13 +17,13 @@ _HOST = re.compile(rb"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]*)?\Z", re.I)
 
 
 def why_not_local(peer: str, headers: Mapping[bytes, bytes]) -> str | None:
-    """Whom the node serves instead of who sent this, to follow "it serves"; None if it is local.
+    """Reason for refusing a request, which completes "it serves …"; None if it is local.
 
     `peer` is host:port; names of headers are in lower case.
     """
     if not peer.startswith(_LOOPBACK_PEERS):
         return "only its own machine"
-    # What somebody types into the browser's address bar is not of a page.
+    # A browser sends "none" for an address that somebody typed: no page is behind it.
     if b"origin" in headers or headers.get(b"sec-fetch-site", b"none") != b"none":
         return "no pages of the web"
     if not _is_local(headers.get(b"host", b"localhost")):

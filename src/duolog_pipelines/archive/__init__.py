@@ -1,1 +1,1 @@
-"""Topics, and queues as the topics they are, to a Delta table that outlives their retention."""
+"""Archives topics and queues to a Delta table that outlives their retention."""

@@ -1,4 +1,4 @@
-"""What Spark has written down of a streaming query: its id, and how far each batch goes."""
+"""Checkpoint of a streaming query, as Spark writes it: its id, and the offsets of each batch."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from pyspark_duolog.source.offsets import Offsets, offsets_from_json
 
 
 class Gap(NamedTuple):
-    """Offsets that the query never read, because they were gone before it came to them."""
+    """Offsets that the query never read, because they were removed before it reached them."""
 
     topic: str
     topic_id: str
@@ -28,21 +28,21 @@ class Checkpoint:
 
     @property
     def query_id(self) -> str:
-        """The same however often the query is started again."""
+        """Id of the query, the same after every restart."""
         return str(json.loads((self._path / "metadata").read_text())["id"])
 
     def offsets(self, batch: int) -> Offsets:
-        """Up to where the batch reads, with the ids of its topics; none before the first."""
+        """Offsets at which the batch ends, with the ids of its topics; none before the first."""
         file = self._path / "offsets" / str(batch)
         if batch < 0 or not file.exists():
             return {}
         version, _, *sources = file.read_text().splitlines()
         if version != "v1" or len(sources) != 1:
-            raise PipelineError(f"{file} is not as this Spark should have written it.")
+            raise PipelineError(f"{file} is not in the format of this Spark version.")
         return offsets_from_json(json.loads(sources[0]))
 
     def last_offsets(self) -> Offsets:
-        """Of the newest batch that was planned."""
+        """Offsets of the newest planned batch."""
         planned = [int(each.name) for each in (self._path / "offsets").glob("*") if _is_batch(each)]
         return self.offsets(max(planned, default=-1))
 
@@ -52,7 +52,7 @@ def _is_batch(file: Path) -> bool:
 
 
 def gaps(before: Offsets, after: Offsets) -> list[Gap]:
-    """What lies between where one batch ended and the next one began."""
+    """Offsets between the end of one batch and the beginning of the next."""
     found = []
     for name, topic in after.items():
         known = before.get(name)

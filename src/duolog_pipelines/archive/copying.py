@@ -23,7 +23,7 @@ class Copied(NamedTuple):
 
 
 def copy_new(stage: Stage, table: SparkTable) -> Copied:
-    """Everything that is there now and was not archived before."""
+    """Archive every record that is in the topics now and was not archived before."""
     path = stage.lake.checkpoint(ARCHIVE)
     checkpoint = Checkpoint(path)
     if not checkpoint.exists and table.exists and table.statistics():
@@ -71,7 +71,7 @@ class _Copying:
         self.gaps = 0
 
     def take(self, records: DataFrame, batch: int) -> None:
-        """One micro-batch. Nobody sees it before the commit, which is made once."""
+        """Archive one micro-batch: stage it, then commit it exactly once."""
         stage, table = self._stage, self._table
         once = Once(self._checkpoint.query_id, batch)
         stage.progress.step(f"batch {batch}")

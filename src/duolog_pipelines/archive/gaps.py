@@ -1,4 +1,4 @@
-"""The table of what was gone before it could be archived."""
+"""The table of records that were removed before they could be archived."""
 
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 

@@ -1,7 +1,7 @@
-"""`duolog pipeline run archive`: what is in the topics now, and was not before, to the archive.
+"""`duolog pipeline run archive`: appends new records of topics and queues to the archive.
 
-Each micro-batch is staged and then committed under the query's id and the batch's number, so
-that one that is tried again, after a crash at any point, leaves each record once.
+Each micro-batch is staged and then committed under the query's id and the batch's number, so that a
+batch repeated after a crash leaves each record once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,34 +25,34 @@ class Archive:
             "topics",
             "",
             read_text,
-            "Topics and queues to archive, separated by commas; instead of pattern.",
+            "Topics and queues to archive, separated by commas; replaces pattern.",
         ),
         Option(
             "pattern",
             ".*",
             read_text,
-            "Topics and queues to archive, as a regular expression that matches whole names;"
-            " internal topics never.",
+            "Regular expression that matches whole names of topics and queues to archive;"
+            " internal topics are never archived.",
         ),
-        Option("batch_offsets", "1000000", read_count, "Offsets that one commit takes at most."),
+        Option("batch_offsets", "1000000", read_count, "Largest number of offsets in one commit."),
         Option(
             "allow_gaps",
             "false",
             read_flag,
-            "Whether to go on when records are gone before they were archived. What is missing is"
-            f" written to the table {GAPS}. Otherwise the run fails.",
+            "`true`: go on when records were removed before they were archived, and list them in"
+            f" the table {GAPS}; `false`: fail.",
         ),
         Option(
             "file_bytes",
             str(128 << 20),
             read_count,
-            "How large files become when small ones are compacted.",
+            "Target size of files when small ones are compacted.",
         ),
         Option(
             "vacuum_hours",
             "168",
             read_count,
-            "Files that the table does not name any more are removed after so many hours.",
+            "Hours after which files that the table no longer names are removed.",
         ),
     )
 
@@ -75,8 +75,8 @@ class Archive:
 
     def backfill(self, stage: Stage, span: Span) -> Outcome:
         raise NotAllowed(
-            "The archive has everything once, and what is gone from the log cannot be archived"
-            " again. Run it without a time."
+            "The archive holds each record once, and records removed from the log cannot be"
+            " archived again. Run it without a time."
         )
 
     def sections(self, lake: Lake) -> Sequence[Section]:
@@ -105,7 +105,7 @@ class Archive:
 
 
 def _files(lake: Lake) -> Iterator[tuple[int, str, str]]:
-    """Records, topic and day of each, without Spark."""
+    """Record count, topic and day of each file, read without Spark."""
     from deltalake import DeltaTable
 
     path = lake.table(NAME)

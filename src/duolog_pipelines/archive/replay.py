@@ -1,4 +1,4 @@
-"""`duolog pipeline run replay --once`: a range of the archive back to a topic or queue, once."""
+"""`duolog pipeline run replay --once`: writes a range of the archive to a topic or queue, once."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -23,24 +23,27 @@ class Replay:
     name = NAME
     description = "Writes a range of the archive back to a topic or queue, in order and once."
     options: Mapping[str, Option] = declared(
-        Option("id", "", read_text, "Names this replay: run again, it writes nothing twice."),
-        Option("topic", "", read_text, "The topic or queue in the archive."),
-        Option("to", "", read_text, "The topic or queue to write to, which exists."),
+        Option(
+            "id",
+            "",
+            read_text,
+            "Name of this replay: run again under it, nothing is written twice.",
+        ),
+        Option("topic", "", read_text, "Archived topic or queue to read."),
+        Option("to", "", read_text, "Existing topic or queue to write to."),
         Option(
             "range",
             "start:end",
             read_text,
-            "By offset or time, the end excluded: `10:20`, `@-1h:end`,"
+            "Range of offsets or times, end excluded: `10:20`, `@-1h:end`,"
             " `@2026-01-01T00:00Z:@2026-01-02T00:00Z`.",
         ),
-        Option(
-            "topic_id", "", read_text, "Which one, where several topics have had the name in turn."
-        ),
+        Option("topic_id", "", read_text, "Id of the topic, if several have had the name in turn."),
         Option(
             "timestamps",
             _ORIGINAL,
             read_choice(_ORIGINAL, _NOW),
-            "Whether records keep their timestamps, where the topic lets them, or get new ones.",
+            "`original`: keep timestamps, if the topic allows it; `now`: assign new ones.",
         ),
     )
 

@@ -1,7 +1,7 @@
-"""Writes records of the archive back to a topic, each once, however often it is tried.
+"""Writes archived records to a topic, each once, however often the replay is repeated.
 
-The write is named by the replay's id, so that the same replay that is run again finds what the
-first one did: that it is done, or what it was about to send.
+The sink's write is named by the replay's id, so a repeated replay finds what the first one did:
+that it is done, or what it was about to send.
 """
 
 import json
@@ -21,7 +21,7 @@ _REQUEST = "request.json"
 
 
 class Request(NamedTuple):
-    """What a replay's id stands for, for good."""
+    """Parameters of a replay, bound to its id for good."""
 
     topic: str
     to: str
@@ -31,7 +31,7 @@ class Request(NamedTuple):
 
 class Replaying:
     def __init__(self, replay_id: str, sink: dict[str, str]) -> None:
-        """`sink` are the options of the connector's sink."""
+        """`sink`: options of the connector's sink."""
         self._id = replay_id
         self._given = {**sink, "writeId": replay_id}
         self.options = read_sink_options(self._given)
@@ -39,7 +39,7 @@ class Replaying:
         self._store = ManifestStore(self._directory)
 
     def begin(self, request: Request) -> None:
-        """InvalidInput where the id was used for something else."""
+        """Bind the id to the request. InvalidInput if it was used for another one."""
         file = self._directory / _REQUEST
         if file.exists():
             known = Request(**json.loads(file.read_text()))
@@ -57,18 +57,18 @@ class Replaying:
 
     @property
     def is_planned(self) -> bool:
-        """Whether it is fixed what is sent, though perhaps not all of it has been."""
+        """True once the records to send are fixed, even if some are not sent yet."""
         return self._store.load(ONLY_BATCH) is not None
 
     def send(self, rows: DataFrame) -> None:
-        """Everything is in the log when this returns, and nothing twice."""
+        """Send all rows. When this returns, each is in the log exactly once."""
         rows.write.format("duolog").mode("append").options(**self._given).save()
 
     def send_rest(self) -> None:
-        """Of what is planned."""
+        """Send the rest of a planned replay."""
         deliver(self.options, ONLY_BATCH, [Staged(self._id, None, [])])
 
     def record_count(self) -> int:
-        """Of what was sent, once it is: a manifest becomes the mark that it is done."""
+        """Number of records sent, read from the mark that the finished replay left."""
         value = json.loads((self._directory / f"{ONLY_BATCH}.done").read_text())
         return sum(count for *_, batches in value["targets"] for *_, count in batches)

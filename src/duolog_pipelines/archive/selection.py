@@ -1,4 +1,4 @@
-"""What of the archive is replayed, and where each record goes. Pure: frames to frames."""
+"""Selection of archived records to replay, and their target partitions. Pure: frames to frames."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ from duolog.cli.positions import Position, Range
 
 
 def chosen(archive: DataFrame, wanted: Range, topic_id: str | None) -> DataFrame:
-    """Rows of one topic's files from one place to another, which is not part of it."""
+    """Rows of one topic's files within the range, whose end is excluded."""
     rows = archive
     if (first := _bound(wanted.first)) is not None:
         column, value = first
@@ -31,12 +31,12 @@ def _bound(position: Position) -> tuple[str, Column] | None:
 
 
 def incarnations(rows: DataFrame) -> list[str]:
-    """The topics, by id, that have had the name: offsets of one mean nothing in another."""
+    """Ids of all topics that have had the name: offsets of one mean nothing in another."""
     return sorted(row.topic_id for row in rows.select("topic_id").distinct().collect())
 
 
 def placed(rows: DataFrame, partition_count: int, *, keep_timestamps: bool) -> DataFrame:
-    """As the sink takes them. What was in one partition is in one partition again, in order."""
+    """Rows as the sink takes them; records of one partition stay in one partition, in order."""
     timestamp = F.col("timestamp") if keep_timestamps else F.lit(None).cast("timestamp")
     ordered = (
         rows.withColumn("source", F.col("partition"))

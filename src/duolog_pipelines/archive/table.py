@@ -44,7 +44,7 @@ def archive_table(path: Path) -> SparkTable:
 
 
 def archived(records: DataFrame, topic_ids: Mapping[str, str]) -> DataFrame:
-    """Records as the connector reads them, with headers, as rows of the archive."""
+    """Turn records as the connector reads them, with headers, into rows of the archive."""
     return records.select(
         "topic",
         _looked_up("topic", topic_ids).alias("topic_id"),
@@ -60,7 +60,8 @@ def archived(records: DataFrame, topic_ids: Mapping[str, str]) -> DataFrame:
 
 
 def _date() -> Column:
-    """Producers may claim any time, but folders are named by days that everybody can read."""
+    """Day of the timestamp, clamped to a range that all readers support: producers may claim any
+    time."""
     day = F.greatest(F.to_date("timestamp"), F.lit(FIRST_DATE))
     return F.coalesce(F.least(day, F.lit(LAST_DATE)), F.lit(FIRST_DATE))
 

@@ -17,7 +17,7 @@ class Target(NamedTuple):
     partition_count: int
     stamps_itself: bool
     retention_ms: int
-    """Negative where nothing is removed by its age."""
+    """Negative if records are not removed by age."""
 
     @classmethod
     def of(cls, options: SinkOptions, name: str) -> "Target":
@@ -41,5 +41,5 @@ class Target(NamedTuple):
         return Asking(options.bootstrap_servers, options.broker_timeout_ms).ask(described)
 
     def removes(self, oldest_ms: int, now_ms: int) -> bool:
-        """Whether retention would take a record of that time away."""
+        """True if retention would remove a record of that age at once."""
         return not self.stamps_itself and 0 <= self.retention_ms < now_ms - oldest_ms

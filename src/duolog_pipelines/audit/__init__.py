@@ -1,1 +1,1 @@
-"""What became of every message that was accepted, and what producers sent that never came."""
+"""Audit: the fate of every accepted message, and losses and duplicates of numbered ones."""

@@ -1,4 +1,4 @@
-"""Accounts for the messages of queues and the records of topics: reads, and calls what is pure."""
+"""Accounts for the messages of queues and the records of topics: reads, and calls pure parts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -48,9 +48,9 @@ Openings = Mapping[tuple[str, int], Opening]
 
 class Accounts(NamedTuple):
     fates: DataFrame
-    """Of the messages of all queues; persisted."""
+    """Fates of the messages of all queues; persisted."""
     balances: list[dict[str, Any]]
-    """Of queues and topics, as rows of their table."""
+    """Rows of the balance table, for queues and topics."""
     coverage: list[tuple[Any, ...]]
 
 
@@ -98,7 +98,8 @@ def _events(stage: Stage, scope: Scope, openings: Openings) -> DataFrame:
 
 
 def _older_epochs(nodes: Nodes, scope: Scope, events: DataFrame) -> list[tuple[Any, ...]]:
-    """Of each partition of which several leaders wrote, up to where the older ones are meant."""
+    """Per partition with several leader epochs in its journal, the `meant_offset` of each older
+    one."""
     epochs: dict[tuple[str, int], list[int]] = {}
     for row in events.select("queue", "partition", "epoch").distinct().collect():
         epochs.setdefault((row.queue, row.partition), []).append(row.epoch)
@@ -139,7 +140,7 @@ def _queue_rows(
                 **row,
                 "name": queue.name,
                 "kind": "queue",
-                # What the journal leaves and no node has is not there.
+                # Messages that the journal leaves but no node has count as unaccounted.
                 THERE: row[THERE] - left,
                 "unaccounted": left,
                 "counted": queue.counted,
@@ -151,7 +152,7 @@ def _queue_rows(
 
 
 def _looks(scope: Scope) -> list[tuple[str, int, int]]:
-    """Where the journal of each partition was when it was first looked at."""
+    """Journal positions of all partitions before the queues were counted."""
     looks = []
     for queue in scope.queues:
         before = scope.before.get(queue.journal)
@@ -163,7 +164,7 @@ def _looks(scope: Scope) -> list[tuple[str, int, int]]:
 
 
 def _topic_rows(stage: Stage, scope: Scope) -> list[dict[str, Any]]:
-    """A record of a topic that is no queue is there until the topic removes it."""
+    """Balances of topics that are no queues: a record stays until the topic removes it."""
     queued = {queue.name for queue in scope.queues}
     rows = []
     for name, state in sorted(scope.after.items()):

@@ -1,4 +1,4 @@
-"""Whether everything that was accepted is accounted for. Pure."""
+"""Balance of accepted messages against their fates. Pure."""
 
 from typing import NamedTuple
 
@@ -25,12 +25,15 @@ SCHEMA = StructType(
         StructField("audited_ms", LongType()),
     ]
 )
-"""accepted = the sum of ENDS + there + unaccounted."""
+"""Columns of the balance table. In each row accepted = the sum of ENDS + there + unaccounted."""
 
 
 def tallies(fates: DataFrame, looks: DataFrame) -> DataFrame:
-    """By queue, how many messages came to which end, and how many of them since a look at the
-    journal, whose `looked_position` is given for each partition."""
+    """Count messages by queue and fate.
+
+    Also counts those that ended since a look at the journal, whose `looked_position` is given for
+    each partition.
+    """
     since = F.col("ended_position") >= F.col("looked_position")
     looked = fates.join(F.broadcast(looks), ["queue", "partition"])
     return looked.groupBy(F.col("queue").alias("name")).agg(
@@ -43,20 +46,19 @@ def tallies(fates: DataFrame, looks: DataFrame) -> DataFrame:
 
 
 class Counting(NamedTuple):
-    """What a node counts of a queue, which is asked for while others go on using it."""
+    """A node's count of a queue, and changes while it was asked for."""
 
     counted: int
     arrived: int
-    """Messages that came between the looks at the log before and after it was asked."""
+    """Messages that arrived between the looks at the log before and after the count."""
     ended: int
-    """Messages that ended between the looks at the journal."""
+    """Messages that ended between the two looks at the journal."""
 
 
 def unaccounted(there: int, counting: Counting) -> int:
-    """Messages that the journal leaves and the node has not, or the other way about.
+    """Messages that the journal leaves but the node lacks; negative if the node has more.
 
-    Of a queue that nobody uses meanwhile this is exact; else it is what cannot be explained
-    by what happened meanwhile.
+    Exact for an idle queue; else only the difference that changes meanwhile cannot explain.
     """
     least, most = there - counting.arrived, there + counting.ended
     if counting.counted < least:

@@ -1,7 +1,7 @@
-"""A queue's journal as rows: which messages were delivered, ended or came back, and when. Pure.
+"""A queue's journal as rows: deliveries, ends and replays of messages, with their times. Pure.
 
-The order of rows of a partition is that of `position`. A row is about the messages from
-`offset` up to `next_offset`: of a trim that is everything below.
+Rows of a partition are ordered by `position`. A row concerns the messages from `offset` up to
+`next_offset`; for a trim these are all messages below.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from duolog_pipelines.errors import PipelineError
 DELIVERED, ENDED, TRIMMED, REPLAYED = "delivered", "ended", "trimmed", "replayed"
 NO_CAUSE = -1
 POSITION_BITS = 20
-"""Of a position, for the place of a change in its record."""
+"""Low bits of a position, which number the changes within a record."""
 
 SCHEMA = StructType(
     [
@@ -50,7 +50,7 @@ class Event(NamedTuple):
 
 
 def events_of(change: Change, record_ms: int) -> list[Event]:
-    """`record_ms` is when the change was written down."""
+    """Events of one change; `record_ms` is the time of its journal record."""
     match change:
         case Delivered(offsets, now_ms):
             return [Event(DELIVERED, at, at + 1, NO_CAUSE, now_ms) for at in offsets]
@@ -65,7 +65,7 @@ def events_of(change: Change, record_ms: int) -> list[Event]:
 
 
 def event_batch(records: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Records of a journal, with topic, partition, offset, timestamp, key and value."""
+    """Events of journal records, given with topic, partition, offset, timestamp, key and value."""
     columns: dict[str, list[Any]] = {name: [] for name in schema.names}
     timestamps = records["timestamp"].cast(pa.int64()).to_pylist()
     places = zip(
@@ -83,8 +83,8 @@ def event_batch(records: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             changes = [] if head.pieces else list(decode_changes(value or b""))
         except ValueError as error:
             raise PipelineError(
-                f"Partition {partition} of '{topic}' at offset {offset} is no record of a"
-                f" journal: {error}. Find out what has written it."
+                f"Partition {partition} of '{topic}' holds no journal record at offset {offset}:"
+                f" {error}. Find out which program has written it."
             ) from None
         found = [each for change in changes for each in events_of(change, us // 1000)]
         count = len(found)

@@ -1,7 +1,7 @@
-"""What became of each message of a queue, from its journal. Pure: frames to frames.
+"""Fate of each message of a queue, computed from its journal. Pure: frames to frames.
 
-A message is ended by the first thing that ends it, unless a replay brought it back: then by
-the first one after that. Queues are told by `queue`, and their partitions by `partition`.
+A message is ended by the first event that ends it or, if it was replayed, by the first one after
+the last replay. Columns `queue` and `partition` tell queues and partitions apart.
 """
 
 from functools import reduce
@@ -25,12 +25,12 @@ FATES = {
 }
 _AT = ("queue", "partition")
 _STEP = 100_000
-"""Offsets that one row stands for before it becomes so many rows."""
+"""Offsets that one row stands for before it is exploded into one row for each."""
 _NO_REPLAY = -1
 
 
 def messages(ranges: DataFrame) -> DataFrame:
-    """A row for each offset of ranges with `offset` and `next_offset`; other columns stay."""
+    """One row for each offset of ranges given by `offset` and `next_offset`; other columns stay."""
     last = F.col("next_offset") - 1
     pieces = ranges.where("offset < next_offset").withColumn(
         "piece", F.explode(F.sequence("offset", last, F.lit(_STEP)))
@@ -41,10 +41,10 @@ def messages(ranges: DataFrame) -> DataFrame:
 
 
 def clipped(events: DataFrame, epochs: DataFrame) -> DataFrame:
-    """Events about the messages that are in the log now.
+    """Events that concern messages which are in the log now.
 
-    `epochs` says up to which offset (`meant_offset`) what a leader of an older epoch wrote is
-    still about the same messages: later leaders may have written others at their offsets.
+    `epochs` gives, for each older leader epoch, the offset (`meant_offset`) up to which its events
+    do: later leaders may have written other messages from there on.
     """
     known = events.join(F.broadcast(epochs), [*_AT, "epoch"], "left")
     end = F.least("next_offset", "meant_offset")
@@ -52,8 +52,11 @@ def clipped(events: DataFrame, epochs: DataFrame) -> DataFrame:
 
 
 def fates(accepted: DataFrame, events: DataFrame) -> DataFrame:
-    """Each message with its fate, when and at which position of the journal it was ended, and
-    how often and when first it was delivered. `accepted` has the log's `start_offset`, too."""
+    """Each message's fate, with the time and journal position of its end, the number of its
+    deliveries and the time of the first.
+
+    `accepted` has the log's `start_offset`, too.
+    """
     replays = _replays(events)
     alive = _with_life(accepted, replays)
     single = _with_life(events.where(F.col("kind").isin(DELIVERED, ENDED)), replays)
@@ -94,7 +97,7 @@ def _fate(cause: Column) -> Column:
 
 
 def _replays(events: DataFrame) -> DataFrame:
-    """Those of each partition in one row; few people ever replay anything."""
+    """All replays of each partition in one row; replays are rare."""
     one = F.struct("position", "offset", "next_offset")
     return (
         events.where(F.col("kind") == REPLAYED)
@@ -104,7 +107,7 @@ def _replays(events: DataFrame) -> DataFrame:
 
 
 def _with_life(rows: DataFrame, replays: DataFrame) -> DataFrame:
-    """`life` is the position of the last replay of a message, which begins it anew."""
+    """Add `life`: the position of the message's last replay, which begins a new life."""
     joined = rows.join(F.broadcast(replays), list(_AT), "left")
     covering = F.filter(
         "replays",
@@ -115,7 +118,7 @@ def _with_life(rows: DataFrame, replays: DataFrame) -> DataFrame:
 
 
 def _steps(events: DataFrame, replays: DataFrame) -> DataFrame:
-    """For each life, the trims that ended messages which none before them had ended."""
+    """For each life, the trims that ended messages which no earlier trim had ended."""
     trims = events.where(F.col("kind") == TRIMMED)
     lives = F.concat(
         F.array(F.lit(_NO_REPLAY).cast("long")),
@@ -141,10 +144,10 @@ def _steps(events: DataFrame, replays: DataFrame) -> DataFrame:
 
 
 def _with_trims(rows: DataFrame, steps: DataFrame) -> DataFrame:
-    """`trim` is the first one that a message lies below.
+    """Add `trim`: the first trim that ended the message.
 
-    Steps only rise, so that it is the lowest one above the message: the last that is met when
-    both are gone through from above.
+    Trims of a life only rise, so that is the lowest one above the message: the last one met when
+    both are walked from above.
     """
     marks = steps.select(
         *_AT, "life", (F.col("next_offset") - 1).alias("offset"), F.col("trim").alias("mark")

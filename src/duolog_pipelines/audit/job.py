@@ -1,4 +1,4 @@
-"""One audit: of everything that is stored, and of what journals tell."""
+"""One audit of all stored messages and their journals."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ def run(stage: Stage) -> Outcome:
 
 
 def _records(stage: Stage, scope: Scope, topics: list[str]) -> DataFrame:
-    """Their places, times and headers; never their contents."""
+    """Places, times and headers of records; never their contents."""
     columns = ("topic", "partition", "offset", "timestamp", "headers")
     if stage.options["messages"] == "archive":
         table = archive_table(stage.lake.table(ARCHIVE))
@@ -127,7 +127,4 @@ def _imbalance(balances: Sequence[Mapping[str, Any]]) -> str | None:
     if not wrong:
         return None
     told = ", ".join(f"{row['unaccounted']} of '{row['name']}'" for row in wrong)
-    return (
-        f"Messages are not accounted for: {told}. The table {names.BALANCE} has what is known of"
-        " them."
-    )
+    return f"Messages are not accounted for: {told}. The table {names.BALANCE} has the details."

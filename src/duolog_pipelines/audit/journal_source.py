@@ -1,4 +1,4 @@
-"""Journals of queues as a Spark source of events. Decoded where they are read."""
+"""Journals of queues as a Spark data source of events, decoded on the executors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ _READ = ("topic", "partition", "offset", "timestamp", "key", "value")
 
 
 class JournalSource(DataSource):
-    """Takes the options of the connector's source."""
+    """Data source with the options of the connector's source."""
 
     @classmethod
     def name(cls) -> str:

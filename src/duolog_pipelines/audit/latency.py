@@ -1,4 +1,4 @@
-"""How long messages took from being sent to being received and deleted. Pure."""
+"""Latencies of messages, from sending to receiving and to deletion. Pure."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,9 +29,9 @@ SCHEMA = StructType(
 
 
 def latencies(fates: DataFrame, sent: DataFrame, bucket_seconds: int) -> DataFrame:
-    """By when messages were sent; `sent` has queue, partition, offset and timestamp.
+    """Latencies by the time of sending; `sent` has queue, partition, offset and timestamp.
 
-    Messages that are in no log any more are not in it.
+    Covers only messages that are still stored.
     """
     known = fates.where("delivered_ms IS NOT NULL OR fate = 'deleted'").join(
         sent, ["queue", "partition", "offset"]
@@ -62,6 +62,6 @@ def latencies(fates: DataFrame, sent: DataFrame, bucket_seconds: int) -> DataFra
 
 
 def _since_sent(reached_ms: Column) -> Column:
-    # Clocks of nodes differ a little, and nothing is received before it was sent.
+    # Clocks of nodes differ a little; a message received before it was sent counts as 0.
     took_ms = F.greatest(reached_ms - F.unix_millis("timestamp"), F.lit(0))
     return F.when(reached_ms.isNotNull(), took_ms)

@@ -1,4 +1,4 @@
-"""What the tables of the audit are called; apart, so that a report needs no Spark."""
+"""Names of the audit's tables, in a module of their own so that a report needs no Spark."""
 
 BALANCE = "audit_balance"
 COVERAGE = "audit_coverage"

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 PRODUCER = "duolog-producer"
 SEQUENCE = "duolog-sequence"
 MOVED = "duolog.move"
-"""The header of a message that came from another queue, where it was counted."""
+"""Header of a message moved from another queue, where it was counted already."""
 
 LOSSES = StructType(
     [
@@ -45,7 +45,7 @@ DUPLICATES = StructType(
 
 
 def numbered(records: DataFrame) -> DataFrame:
-    """Records of producers that number theirs; `sequence` is null where it is no number."""
+    """Records of producers that number theirs; `sequence` is null if it is not a number."""
     sequence = _header(SEQUENCE).cast("string").try_cast("bigint")
     return (
         records.where(_header(PRODUCER).isNotNull() & _header(MOVED).isNull())
@@ -56,13 +56,13 @@ def numbered(records: DataFrame) -> DataFrame:
 
 
 def _header(name: str) -> Column:
-    """Its bytes; null where there is none."""
+    """The header's bytes; null if the record has none of that name."""
     found = F.filter("headers", lambda each: each["key"] == name)
     return F.coalesce(F.get(found, F.lit(0))["value"], F.when(F.size(found) > 0, F.lit(b"")))
 
 
 def _in_line(rows: DataFrame) -> DataFrame:
-    """Each with the number before it, the first copy of a message before its others."""
+    """Each row with the previous number of its producer, the first copy of a message first."""
     line = Window.partitionBy("topic", "producer").orderBy(
         "sequence", "timestamp", "partition", "offset"
     )
@@ -76,9 +76,9 @@ def _in_line(rows: DataFrame) -> DataFrame:
 def losses(rows: DataFrame, whole: DataFrame, bucket_seconds: int) -> DataFrame:
     """Numbers that are missing between the first and the last of a producer.
 
-    A loss is in the bucket of the message with the number before it. `whole` says since when
-    nothing was removed from a topic (see wholeness.py): what is missing before that may have
-    been there.
+    A loss is in the bucket of the message with the number before it. `whole` gives the time since
+    when nothing was removed from a topic (see wholeness.py): older gaps are no losses, as the
+    messages may have been there.
     """
     is_certain = F.col("whole_since").isNull() | (F.col("neighbour") > F.col("whole_since"))
     return (
@@ -115,5 +115,5 @@ def duplicates(rows: DataFrame, bucket_seconds: int) -> DataFrame:
 
 
 def bucket(time: Column, seconds: int) -> Column:
-    """When the stretch of time began that it lies in."""
+    """Start of the time bucket that contains `time`."""
     return F.timestamp_seconds(F.floor(F.unix_seconds(time) / seconds) * seconds)

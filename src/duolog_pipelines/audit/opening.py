@@ -1,7 +1,7 @@
-"""Where the audit of a queue's partition begins: what was not done when its journal begins.
+"""Opening balance of a queue's partition: messages that were not done when its journal begins.
 
-A journal that was cut begins with a snapshot of the delivery state. Messages that were done by
-then are in no account any more; those that were not are the opening balance.
+A journal that was cut begins with a snapshot of the delivery state. Messages done by then are in no
+account; the others are the opening balance.
 """
 
 from collections.abc import Iterable
@@ -13,13 +13,13 @@ from duolog.records.journal_head import decode_head
 
 class Opening(NamedTuple):
     journal_offset: int
-    """Changes from here on are not in it."""
+    """First journal offset whose changes the snapshot does not contain."""
     ranges: list[tuple[int, int]]
-    """Messages that were not done, as ranges of offsets."""
+    """Messages that were not done, as half-open ranges of offsets."""
     end_offset: int
-    """Messages from here on came later."""
+    """First message that is younger than the snapshot."""
     since_ms: int | None
-    """None where the journal tells everything from the start."""
+    """Time of the snapshot; None if the journal is complete from the start."""
 
 
 WHOLE = Opening(0, [], 0, None)
@@ -33,7 +33,7 @@ class JournalRecord(NamedTuple):
 
 
 def opening_of(records: Iterable[JournalRecord]) -> Opening | None:
-    """By the first snapshot that is whole; None where there is none. Pure.
+    """Opening from the first complete snapshot; None if there is none. Pure.
 
     Changes may lie between the pieces of a snapshot, and come after it.
     """

@@ -29,7 +29,7 @@ _BALANCE = (
 _PRODUCERS = ("topic", "producer", "messages", "missing", "duplicates", "unnumbered")
 _LATENCY = ("queue", "bucket", "until", "messages", "p50_ms", "p90_ms", "p99_ms", "max_ms")
 LATENCY_ROWS_MAX = 200
-"""In a report, of the newest; the table has all."""
+"""Newest latency rows that a report shows; the table has all."""
 CHART_BUCKETS_MAX = 48
 CHART_QUEUES_MAX = 5
 
@@ -40,17 +40,17 @@ def _names(text: str) -> tuple[str, ...]:
 
 class Audit:
     name = "audit"
-    description = "What became of every message; losses, duplicates and latencies."
+    description = "Accounts for every message; finds losses, duplicates and latencies."
     options: Mapping[str, Option] = declared(
         Option("topics", "", read_text, "Topics to audit, separated by commas; all by default."),
         Option("queues", "", _names, "Queues to audit, separated by commas; all by default."),
-        Option("bucket_seconds", "300", read_count, "How long a bucket of time is."),
+        Option("bucket_seconds", "300", read_count, "Length of a time bucket."),
         Option(
             "messages",
             "log",
             read_choice("log", "archive"),
-            "Where messages are read, for losses, duplicates and latencies: `log`, or `archive`,"
-            " which has them after their retention.",
+            "Source of messages for losses, duplicates and latencies: `log`, or `archive`, which"
+            " keeps them beyond their retention.",
         ),
     )
 
@@ -61,8 +61,8 @@ class Audit:
 
     def backfill(self, stage: Stage, span: Span) -> Outcome:
         raise NotAllowed(
-            "Every audit is of everything that is stored. Run it with -O messages=archive to have"
-            " it look further back."
+            "An audit always covers everything that is stored. Run it with -O messages=archive to"
+            " look further back."
         )
 
     def sections(self, lake: Lake) -> Sequence[Section]:
@@ -72,19 +72,19 @@ class Audit:
         latest = sorted(lake.rows(names.LATENCY), key=lambda row: (row["bucket"], row["queue"]))
         cut = [row for row in balances if row["since_ms"] is not None]
         tables = [
-            Table("What became of messages", _BALANCE, _cells(balances, _BALANCE), _note(cut)),
+            Table("Fates of messages", _BALANCE, _cells(balances, _BALANCE), _note(cut)),
             Table(
                 "Producers that number their messages",
                 _PRODUCERS,
                 _cells(lake.rows(names.PRODUCERS), _PRODUCERS),
             ),
             Table(
-                "Milliseconds from being sent to being received and deleted",
+                "Latency in milliseconds, from sending to the first receive and to deletion",
                 _LATENCY,
                 _cells(latest[-LATENCY_ROWS_MAX:], _LATENCY),
             ),
         ]
-        text = "accepted = everything from deleted to unaccounted, taken together."
+        text = "accepted is the sum of the columns from deleted to unaccounted."
         chart = _chart([row for row in latest if row["until"] == "receive"])
         shown = [each for each in tables if each.rows]
         return [Section("Audit", text, shown, [chart] if chart.labels else [])]
@@ -105,7 +105,7 @@ def _cell(value: Any) -> Any:
 
 
 def _chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
-    """How long the slowest of a hundred took, of the queues with the most messages."""
+    """99th percentile of the latency until the first receive, for the busiest queues."""
     buckets = sorted({row["bucket"] for row in rows})[-CHART_BUCKETS_MAX:]
     counts: dict[str, int] = {}
     for row in rows:
@@ -113,7 +113,7 @@ def _chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
     busiest = sorted(counts, key=lambda queue: (-counts[queue], queue))[:CHART_QUEUES_MAX]
     known = {(row["queue"], row["bucket"]): row["p99_ms"] for row in rows}
     return Chart(
-        "99 of 100 messages were received within",
+        "Latency until the first receive, 99th percentile",
         "lines",
         [f"{bucket:%m-%d %H:%M}" for bucket in buckets],
         {queue: [known.get((queue, bucket), 0.0) for bucket in buckets] for queue in busiest},
@@ -122,7 +122,7 @@ def _chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
 
 
 def _note(cut: Sequence[Mapping[str, Any]]) -> str:
-    """From where on an audit sees everything, if that is not from the start."""
+    """Sentence on queues whose journals were cut; empty if there are none."""
     told = [
         f"'{row['name']}' since {datetime.fromtimestamp(row['since_ms'] / 1000, UTC):%F %T} UTC"
         for row in cut
@@ -130,8 +130,8 @@ def _note(cut: Sequence[Mapping[str, Any]]) -> str:
     if not told:
         return ""
     return (
-        "Journals that were cut tell of messages only from a time on, and of those that were not"
-        f" done by then: {', '.join(told)}. duolog:RetainDeleted keeps them longer."
+        "Journals that were cut leave out messages done before the cut:"
+        f" {', '.join(told)}. duolog:RetainDeleted keeps them longer."
     )
 
 

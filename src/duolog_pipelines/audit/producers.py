@@ -1,4 +1,4 @@
-"""How the producers fared that number their messages. Pure: frames to frames."""
+"""Messages, losses and duplicates of each numbering producer. Pure: frames to frames."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

@@ -1,7 +1,7 @@
-"""What an audit asks nodes: which queues and topics there are, from where to where to look.
+"""Scope of an audit, as nodes tell it: queues and topics, with their bounds.
 
 Nodes are asked while others use them. The logs are looked at before and after the queues are
-counted, so that what happened meanwhile explains a difference.
+counted, so that changes meanwhile explain a difference.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ _ANY_EPOCH = -1
 class QueueSeen(NamedTuple):
     name: str
     topic: str
-    """Whose records are its messages."""
+    """Topic whose records are the queue's messages."""
     counted: int
-    """Messages that the nodes count."""
+    """Messages, as the nodes count them."""
 
     @property
     def journal(self) -> str:
@@ -48,17 +48,17 @@ class Scope(NamedTuple):
     before: Seen
     """Topics and journals before the queues were counted."""
     after: Seen
-    """And after it: up to here the audit goes."""
+    """Topics and journals after the count; the audit goes up to here."""
 
     def partitions(self, queue: QueueSeen) -> Iterator[tuple[int, Bounds, Bounds | None]]:
-        """Each with the bounds of its messages, and of its journal if there is one."""
+        """Each partition with the bounds of its messages, and of its journal if there is one."""
         journal = self.after.get(queue.journal)
         journals = {} if journal is None else journal.partitions
         for partition, bounds in sorted(self.after[queue.topic].partitions.items()):
             yield partition, bounds, journals.get(partition)
 
     def arrived(self, queue: QueueSeen) -> int:
-        """Messages that came between the two looks."""
+        """Messages that arrived between the two looks."""
         before = self.before[queue.topic].partitions
         return sum(
             bounds.end_offset - (before[each].end_offset if each in before else 0)
@@ -72,7 +72,7 @@ class Nodes:
         self._admin = parse_address(admin_address)
 
     def see(self, topics: str | None, queues: Sequence[str] | None) -> Scope:
-        """Those that are named, or all there are."""
+        """Look at the named topics and queues, or at all."""
         try:
             names = asyncio.run(self._names(queues))
             sources = {each.topic for each in asyncio.run(self._counted(names))}
@@ -103,7 +103,7 @@ class Nodes:
         return [QueueSeen(each.name, each.topic, each.counts.total) for each in told]
 
     def _topics(self, wanted: str | None) -> Seen:
-        """Separated by commas, or all that are not internal."""
+        """Topics named in `wanted`, separated by commas, or all that are not internal."""
         given = {"subscribePattern": ".*"} if wanted is None else {"subscribe": wanted}
         return Brokers(self._options(**given)).see()
 
@@ -116,7 +116,8 @@ class Nodes:
         return read_options({"kafka.bootstrap.servers": self._bootstrap_servers, **given})
 
     def opening(self, scope: Scope, queue: QueueSeen, partition: int) -> Opening:
-        """PipelineError where the journal was cut, and no snapshot of it can be read."""
+        """The partition's opening balance. PipelineError if the journal was cut and has no readable
+        snapshot."""
         state = scope.after.get(queue.journal)
         bounds = None if state is None else state.partitions.get(partition)
         if state is None or bounds is None or bounds.start_offset == 0:
@@ -141,7 +142,8 @@ class Nodes:
                 yield JournalRecord(row["offset"], time_ms, row["key"], row["value"] or b"")
 
     def meant_offset(self, topic: str, partition: int, epoch: int) -> int:
-        """Up to where what a leader of the epoch knew is what is in the log now."""
+        """End offset of the leader epoch: below it, offsets in that leader's journal still mean the
+        same messages."""
 
         async def ask(cluster: Cluster) -> int:
             asked = {

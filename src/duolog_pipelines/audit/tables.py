@@ -1,4 +1,4 @@
-"""The tables of the audit. Each run replaces what the last one found."""
+"""The tables of the audit. Each run replaces their rows."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (

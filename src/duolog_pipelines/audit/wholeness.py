@@ -1,8 +1,8 @@
-"""From when on nothing is missing of what a topic has stored. Pure.
+"""Time since when nothing was removed from a topic. Pure.
 
-Retention, compaction, and the deletion of a queue's messages leave holes. What lay in a hole
-was written before what follows it, so that a number that is missing before that may have been
-there once. Losses are found only after the last hole.
+Retention, compaction, and the deletion of a queue's messages leave holes. The records in a hole
+were older than the record behind it, so a number missing before that may have been there. Losses
+are found only after the last hole.
 """
 
 from datetime import UTC, datetime
@@ -15,10 +15,10 @@ _AT = ("topic", "partition")
 
 
 def whole_since(records: DataFrame, ends: DataFrame) -> DataFrame:
-    """By topic, when the last record after a hole was written; null where there is no hole.
+    """By topic, the time of the last record behind a hole; null without a hole.
 
-    `ends` has the end offset of every partition. Where the hole is at the end, the topic is
-    whole at no time.
+    `ends` has the end offset of every partition. A hole at the end means that the topic is never
+    whole.
     """
     line = Window.partitionBy(*_AT).orderBy("offset")
     before = F.coalesce(F.lag("offset").over(line), F.lit(-1))

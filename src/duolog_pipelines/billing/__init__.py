@@ -1,1 +1,1 @@
-"""What tenants owe for what they have used: priced exactly, closed by offsets, never re-opened."""
+"""Billing: tenants' usage priced exactly; months are closed by offsets, and never re-opened."""

@@ -1,8 +1,8 @@
-"""Which months are closed, and with which offsets. Pure.
+"""Closing of months, each by the offsets up to which usage was billed. Pure.
 
-A month's invoices are made of the lines of that month below the offsets at which it was closed,
-and of lines of earlier months that lie between the offsets at which the month before was closed
-and these: those came too late for their own.
+A month's invoices are made of its own lines below the offsets at which it was closed, and of late
+lines of earlier months: those between the offsets at which the previous month was closed and its
+own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,27 +13,28 @@ import msgspec
 from duolog_pipelines.billing.period import Period
 
 Offsets = Mapping[int, int]
-"""By partition of the topic of lines: the first that is not part of it."""
+"""End offset of the lines that count (excluded), by partition of the topic of lines."""
 
 
 class Closed(msgspec.Struct, frozen=True):
-    """What is kept with the invoices of a month: everything that they were computed from."""
+    """Record kept with a month's invoices: everything that they were computed from."""
 
     period: str
     closed_ms: int
     topic: str
     from_offsets: dict[int, int]
-    """Where the month before was closed; lines of earlier months from here on are late."""
+    """Offsets at which the previous month was closed; lines of earlier months from here on are
+    late."""
     to_offsets: dict[int, int]
     currency: str
     price_digest: str
     prices: str
     """The whole price list, as it was written."""
     owed: dict[str, str]
-    """By tenant."""
+    """Amount owed, by tenant."""
     charges: int
     charges_digest: str
-    """Of the CSV."""
+    """Digest of the CSV file."""
 
     @property
     def month(self) -> Period:
@@ -42,13 +43,13 @@ class Closed(msgspec.Struct, frozen=True):
 
 class Plan(NamedTuple):
     close: list[Period]
-    """One after the other; a month without usage, too, so that none is left out."""
+    """Months to close, consecutive; also one without usage, so that none is left out."""
     draft: list[Period]
-    """Not over, or not for long enough: their invoices may still change."""
+    """Months that are not over, or not for long enough: their invoices may still change."""
 
 
 def planned(months: Iterable[Period], closed: Iterable[Period], now_ms: int, grace_ms: int) -> Plan:
-    """What is to be done, by which months have usage and which are closed already."""
+    """Split the months since the last closed one into those to close and those to draft."""
     used, done = sorted(months), sorted(closed)
     if not used and not done:
         return Plan([], [])

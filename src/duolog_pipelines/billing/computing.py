@@ -1,4 +1,4 @@
-"""The charges of a month, from the lines that are in the log up to some offsets."""
+"""The charges of a month, computed from usage lines below given offsets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _BEGINNING = Period(1970, 1)
 
 @dataclass(frozen=True)
 class Invoices:
-    """Of all tenants, for a month."""
+    """Invoices of all tenants for a month."""
 
     charges: list[Charge]
     owed: dict[str, Decimal]
@@ -38,12 +38,12 @@ class Computing:
         self._files = lines.statistics()
 
     def months(self) -> set[Period]:
-        """Those that have usage."""
+        """Months that have usage."""
         dates = [date.fromisoformat(each.partition["date"] or "") for each in self._files]
         return {Period(each.year, each.month) for each in dates}
 
     def reached(self) -> dict[int, int]:
-        """By partition, the end of the lines that were taken."""
+        """End offset of the lines taken so far, by partition."""
         last = self._lines.frame(self._spark).groupBy("partition").agg(F.max("offset") + 1)
         return dict(sorted((row[0], row[1]) for row in last.collect()))
 
@@ -55,7 +55,8 @@ class Computing:
         price_list: PriceList,
         closed: Mapping[Period, Closed],
     ) -> Invoices:
-        """The same for the same arguments, for ever: lines are never changed."""
+        """Compute invoices; the same arguments always give the same result, as lines never
+        change."""
         used = self._used(period, period.next, below(to_offsets))
         made = charges(period, used.get(period, {}), price_list.at(period))
         is_late = below(to_offsets) & ~below(from_offsets)
@@ -70,7 +71,7 @@ class Computing:
     def sums_up_to(
         self, totals: list[NodeTotals]
     ) -> dict[JournalName, dict[Subject, dict[str, int]]]:
-        """What lines have of each journal, up to the sequence that its node has told."""
+        """Sums of each journal's lines, up to the sequence that its node has reported."""
         if not totals:
             return {}
         sent = self._spark.createDataFrame(
@@ -93,7 +94,7 @@ class Computing:
     def _used(
         self, first: Period, end: Period, is_in: Column
     ) -> dict[Period, dict[Subject, dict[str, int]]]:
-        """What months from the first on, and before the end, have of some lines."""
+        """Usage in selected lines, for the months from `first` up to `end`, excluded."""
         paths = [each.path for each in self._files if _overlaps(each, first, end)]
         if not paths:
             return {}
@@ -107,7 +108,7 @@ def _overlaps(file: Statistics, first: Period, end: Period) -> bool:
 
 
 def _prices_of(month: Period, price_list: PriceList, closed: Mapping[Period, Closed]) -> Prices:
-    """Those by which it was billed; of a month that never was, those that hold for it now."""
+    """Prices by which the month was billed; for a month never billed, those of the current list."""
     if month not in closed:
         return price_list.at(month)
     return parse_price_list(closed[month].prices, f"of {month}").at(month)

@@ -1,4 +1,4 @@
-"""What nodes themselves have counted: `GET /usage` of each."""
+"""The nodes' own usage counts, read from `GET /usage` of each."""
 
 import asyncio
 
@@ -16,11 +16,11 @@ _ABSENT = "HTTP 404"
 class Asked(msgspec.Struct, frozen=True):
     told: list[NodeTotals]
     silent: list[str]
-    """Nodes that did not answer, or count nothing, and why."""
+    """Nodes that did not answer or do not meter, with the reason."""
 
 
 def ask_nodes(admin: str) -> Asked:
-    """Every node that the one at this address knows of."""
+    """Ask every node known to the node at this address."""
     return asyncio.run(_ask_all(parse_address(admin)))
 
 
@@ -43,7 +43,7 @@ async def _ask_all(admin: Address) -> Asked:
 
 
 async def _addresses(admin: Address) -> list[Address]:
-    """A node alone knows of no others."""
+    """Admin addresses of all live nodes; a lone node knows of no others."""
     async with ClusterOperator(admin) as operator:
         try:
             nodes = (await operator.described()).nodes

@@ -63,7 +63,7 @@ Row = dict[str, Any]
 
 
 class Invoiced(NamedTuple):
-    """What all charges of a month's invoices have in common."""
+    """Properties shared by all charges of a month's invoices."""
 
     period: Period
     currency: str
@@ -85,7 +85,7 @@ def _row(charge: Charge, invoiced: Invoiced) -> Row:
     period, currency = invoiced
     is_used = charge.category == "Usage"
     is_corrected = charge.category == "Adjustment" and charge.price is not None
-    # What is taken off is no list price: a consumer may sum ListCost to see what it saved.
+    # Credits have no list cost: a consumer may sum ListCost to see what it saved.
     list_cost = charge.cost if is_used or is_corrected else Decimal(0)
     return {
         "BilledCost": charge.cost,
@@ -119,7 +119,7 @@ def _row(charge: Charge, invoiced: Invoiced) -> Row:
 
 
 def _priced(charge: Charge) -> Row:
-    """What a charge without a price does not have."""
+    """Columns that only a charge with a price has."""
     price = charge.price
     if price is None:
         return {}
@@ -139,7 +139,7 @@ def _priced(charge: Charge) -> Row:
 
 
 def csv_text(rows: Iterable[Row]) -> str:
-    """With a header; moments as ISO 8601, nothing for what is absent."""
+    """The rows as CSV with a header; times in ISO 8601, absent values empty."""
     lines = [",".join(SCHEMA.names)]
     lines += [",".join(_cell(row.get(name)) for name in SCHEMA.names) for row in rows]
     return "\r\n".join(lines) + "\r\n"

@@ -33,7 +33,7 @@ class Invoices:
         self._directory = directory
 
     def closed(self) -> list[Closed]:
-        """In the order of the months."""
+        """Records of the closed months, in their order."""
         if not self._directory.is_dir():
             return []
         records = [self._read(path) for path in self._directory.glob(f"[0-9]*/{_RECORD}")]
@@ -46,7 +46,7 @@ class Invoices:
         return sorted(records, key=lambda record: record.month)
 
     def close(self, record: Closed, charges: Sequence[Charge]) -> None:
-        """NotAllowed if there are invoices of that month already."""
+        """Write the invoices of a closed month. NotAllowed if it has invoices already."""
         folder = self._directory / record.period
         if folder.exists():
             raise NotAllowed(f"{record.period} is closed already. Its invoices are in {folder}.")
@@ -62,7 +62,7 @@ class Invoices:
         return (self._directory / str(period) / _CSV).read_bytes().decode()
 
     def charges_of(self, record: Closed) -> list[Row]:
-        """The charges, of a draft if the month is not closed."""
+        """The month's charges, or those of its draft."""
         for name in (record.period, f"{_DRAFT}{record.period}"):
             file = self._directory / name / _PARQUET
             if file.exists():
@@ -87,8 +87,8 @@ class Invoices:
             return msgspec.json.decode(path.read_bytes(), type=Closed)
         except msgspec.MsgspecError:
             raise PipelineError(
-                f"{path} holds no invoices. Restore it from a copy: later invoices are"
-                " computed from where it was closed."
+                f"{path} holds no invoices. Restore it from a copy: later invoices build"
+                " on its offsets."
             ) from None
 
     def _drop(self, folder: Path) -> None:

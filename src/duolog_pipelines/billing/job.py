@@ -1,4 +1,4 @@
-"""A round of the pipeline: bring usage up to date, close what is over, compare with the nodes."""
+"""A round of the pipeline: updates usage, closes months that are over, compares with the nodes."""
 
 import difflib
 from decimal import Decimal
@@ -28,7 +28,7 @@ def run(stage: Stage) -> Outcome:
     if wanted is not None:
         return _recomputed(stage, invoices, closed, wanted)
     prices = _given_prices(stage)
-    # Asked before the lines are read: what nodes have sent by now is then among them.
+    # Nodes are asked before the lines are read, so that the lines include all that they had sent.
     asked = ask_nodes(stage.admin_address) if stage.options["reconcile"] else Asked([], [])
     stage.run_first("usage", {name: stage.options[name] for name in ("topic", "gaps")})
     stage.progress.step("pricing")
@@ -38,7 +38,7 @@ def run(stage: Stage) -> Outcome:
     count = 0
     for period in [*plan.close, *plan.draft]:
         is_over = period in plan.close
-        # What is late for a month that is not closed yet is not late.
+        # A line cannot be late for a month that is not closed yet.
         begin = reached if period in plan.draft[1:] else _end_of_last(closed, period)
         made = computing.invoices(period, begin, reached, prices, closed)
         closed_ms = stage.now_ms if is_over else 0
@@ -62,7 +62,7 @@ def run(stage: Stage) -> Outcome:
 
 
 def backfill(stage: Stage, span: Span) -> Outcome:
-    """Drafts only, which every run computes again anyway."""
+    """Recompute drafts, as every run does; refused for closed months."""
     invoices = Invoices(stage.lake.exports("billing"))
     for record in invoices.closed():
         if record.month.start_ms < span.to_ms and span.from_ms < record.month.end_ms:
@@ -80,7 +80,8 @@ def _given_prices(stage: Stage) -> PriceList:
 def _recomputed(
     stage: Stage, invoices: Invoices, closed: dict[Period, Closed], period: Period
 ) -> Outcome:
-    """The invoices of a closed month once more, from what was kept with them; written nowhere."""
+    """Recompute a closed month's invoices from the data kept with them and compare; nothing is
+    written."""
     record = closed.get(period)
     if record is None:
         raise NotAllowed(
@@ -130,7 +131,7 @@ def _record(
 
 
 def _end_of_last(closed: dict[Period, Closed], period: Period) -> Offsets:
-    """Where the month before was closed."""
+    """Offsets at which the previous month was closed."""
     before = [month for month in closed if month < period]
     return closed[max(before)].to_offsets if before else {}
 

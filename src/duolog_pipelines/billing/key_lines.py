@@ -1,7 +1,7 @@
-"""Which line of a TOML text has which key, for messages that say where. Pure.
+"""Line numbers of keys in a TOML text, for error messages. Pure.
 
-Tables and keys as people write price lists are found, one to a line. Of what is written
-otherwise, such as a key of an inline table, the line of what it is in is the answer.
+Finds tables and keys written one to a line, as in price lists. For keys written otherwise, such as
+those of an inline table, the line of the enclosing table or key is the answer.
 """
 
 import re
@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """Lines count from 1."""
+    """Line of each key, counted from 1."""
     found: dict[Path, int] = {(): 1}
     counts: dict[Path, int] = {}
     table: Path = ()
@@ -37,7 +37,7 @@ def key_lines(text: str) -> dict[Path, int]:
 
 
 def line_of(found: dict[Path, int], path: Sequence[str | int]) -> int:
-    """That of the key, or else of the innermost table that is known to hold it."""
+    """Line of the key, or else of the innermost known table around it."""
     place = tuple(path)
     while place not in found:
         place = place[:-1]
@@ -45,7 +45,7 @@ def line_of(found: dict[Path, int], path: Sequence[str | int]) -> int:
 
 
 def _within(names: Sequence[str], counts: dict[Path, int]) -> Path:
-    """A table below an array of tables is in the last of them."""
+    """Path of a table; below an array of tables, that of its last element."""
     path: Path = ()
     for name in names:
         path = (*path, name)

@@ -1,4 +1,4 @@
-"""What is measured and can have a price. Pure."""
+"""Meters: the quantities that are measured and can have a price. Pure."""
 
 from typing import NamedTuple
 
@@ -9,20 +9,20 @@ MILLION = 1_000_000
 class Meter(NamedTuple):
     name: str
     counted: str
-    """The field of a usage line that it counts."""
+    """Field of a usage line that it counts."""
     price_key: str
-    """As a price list has it."""
+    """Key of the price in a price list."""
     free_key: str
     unit: str
-    """What is consumed."""
+    """Unit of consumption, such as GB."""
     unit_size: int
-    """How much of the count is one of those."""
+    """Counted amount that makes one unit."""
     pricing_unit: str
-    """What the price is for."""
+    """Unit that the price is for, such as 1M Requests."""
     pricing_size: int
-    """How many of what is consumed that is."""
+    """Units of consumption in one pricing unit."""
     by_month: bool = False
-    """Whether it is counted per second, and priced per month."""
+    """True if it is counted per second but priced per month."""
 
 
 METERS = (

@@ -1,4 +1,4 @@
-"""Months, which are what is billed. Pure."""
+"""Billing periods, which are months. Pure."""
 
 import re
 from datetime import UTC, datetime
@@ -8,14 +8,15 @@ _WRITTEN = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 
 
 class Period(NamedTuple):
-    """A month, in UTC. Months are ordered as they follow each other."""
+    """A month in UTC; months compare in their chronological order."""
 
     year: int
     month: int
 
     @classmethod
     def parse(cls, text: str) -> "Period":
-        """`2026-10`. ValueError, whose text follows the value."""
+        """Parse a month such as `2026-10`. The text of its ValueError continues a sentence after
+        the value."""
         matched = _WRITTEN.fullmatch(text)
         if matched is None:
             raise ValueError("is no month of the form YYYY-MM")
@@ -36,7 +37,7 @@ class Period(NamedTuple):
 
     @property
     def end(self) -> datetime:
-        """The first moment that is no longer part of it."""
+        """Start of the next month."""
         return self.next.start
 
     @property

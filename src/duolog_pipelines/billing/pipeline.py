@@ -24,9 +24,11 @@ def _read_price_list(text: str) -> PriceList:
 
 class BillingPipeline:
     name = "billing"
-    description = "Invoices of each tenant and month, and whether nodes have counted the same."
+    description = (
+        "Makes invoices per tenant and month, and checks them against the nodes' own counts."
+    )
     options = declared(
-        Option("prices", "", _read_price_list, "The price list, a TOML file."),
+        Option("prices", "", _read_price_list, "Price list, a TOML file."),
         Option(
             "grace_hours",
             "24",
@@ -37,12 +39,17 @@ class BillingPipeline:
             "period",
             "",
             Period.parse,
-            "A closed month, `YYYY-MM`, to compute again and compare; nothing else is done then.",
+            "Closed month, `YYYY-MM`, to recompute and compare; nothing else is done then.",
         ),
-        Option("reconcile", "true", read_flag, "Whether nodes are asked what they have counted."),
-        Option("topic", "__usage", read_text, "As for `usage`, which is run first."),
         Option(
-            "gaps", "fail", read_choice("fail", "report"), "As for `usage`, which is run first."
+            "reconcile",
+            "true",
+            read_flag,
+            "`true`: compare usage lines with the nodes' own counts.",
+        ),
+        Option("topic", "__usage", read_text, "Passed to `usage`, which runs first."),
+        Option(
+            "gaps", "fail", read_choice("fail", "report"), "Passed to `usage`, which runs first."
         ),
     )
 

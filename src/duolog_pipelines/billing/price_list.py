@@ -31,9 +31,9 @@ from duolog_pipelines.errors import InvalidInput
 
 DECIMALS_MAX = 4
 AMOUNT_MAX = Decimal(10) ** 12
-"""Of a price or of what is free; more is a typing error."""
+"""Limit of prices and free quantities; more is a typing error."""
 PLACES_MAX = 12
-"""Digits behind the point of a price."""
+"""Limit of a price's digits behind the decimal point."""
 _TOP_KEYS = ("currency", "decimals", "list")
 
 
@@ -42,9 +42,9 @@ class Price:
     operation: str
     meter: Meter
     amount: Decimal
-    """For one pricing unit."""
+    """Price of one pricing unit."""
     free: Decimal
-    """Of what is consumed, each month and for each tenant."""
+    """Free units of consumption, for each tenant and month."""
 
     @property
     def sku(self) -> str:
@@ -53,7 +53,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Prices:
-    """One list: what holds from a date on."""
+    """One list of prices, valid from its date on."""
 
     valid_from: date
     by_operation: Mapping[str, tuple[Price, ...]]
@@ -62,19 +62,19 @@ class Prices:
 @dataclass(frozen=True)
 class PriceList:
     text: str
-    """As it was written, so that it can be kept with what was computed from it."""
+    """The text as written, kept with everything computed from it."""
     currency: str
     decimals: int
-    """Of an amount that is owed."""
+    """Decimals of an amount owed."""
     lists: tuple[Prices, ...]
-    """In the order of their dates."""
+    """Lists, in the order of their dates."""
 
     @property
     def digest(self) -> str:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def at(self, period: Period) -> Prices:
-        """Those that hold when a period begins. InvalidInput if none does."""
+        """Prices valid when the period begins. InvalidInput if there are none."""
         holding = [each for each in self.lists if each.valid_from <= period.start.date()]
         if not holding:
             raise InvalidInput(
@@ -85,7 +85,7 @@ class PriceList:
 
 
 def parse_price_list(text: str, name: str) -> PriceList:
-    """`name` is what messages call it. InvalidInput, which names the line, for what is none."""
+    """Parse a price list; errors call it `name` and give the line. Raises InvalidInput."""
     try:
         told = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
@@ -102,7 +102,7 @@ class _Reading:
     def price_list(self, told: dict[str, Any]) -> PriceList:
         for key in told:
             if key not in _TOP_KEYS:
-                self._refuse((key,), f"'{key}' means nothing here; known are {_named(_TOP_KEYS)}")
+                self._refuse((key,), f"'{key}' is not a known key; known are {_named(_TOP_KEYS)}")
         currency = told.get("currency")
         if not (isinstance(currency, str) and len(currency) == 3 and currency.isupper()):
             self._refuse(("currency",), 'currency has to be three letters, such as "EUR"')
@@ -146,7 +146,7 @@ class _Reading:
                 self._refuse((*path, key), what)
         for key, meter in BY_FREE_KEY.items():
             if key in told and meter.price_key not in told:
-                what = f"{key} makes free what has no price; {meter.price_key} is missing"
+                what = f"{key} needs a price; {meter.price_key} is missing"
                 self._refuse((*path, key), what)
         return tuple(
             Price(
@@ -160,7 +160,7 @@ class _Reading:
         )
 
     def _amount(self, value: Any, path: Path) -> Decimal:
-        """A number, or a text that is one."""
+        """Parse an amount, given as a number or as a text."""
         key = path[-1]
         if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
             self._refuse(path, f"{key} has to be a number")

@@ -1,7 +1,7 @@
-"""What usage costs, exactly. Pure.
+"""Prices usage exactly. Pure.
 
-Quantities and prices are multiplied as fractions, and rounded once, far behind the cent; an
-invoice is the sum of its charges, rounded to what can be paid by a charge of its own.
+Quantities and prices are multiplied as fractions and rounded once, to PLACES digits; an invoice is
+the sum of its charges, rounded to what can be paid by a charge of its own.
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ from duolog_pipelines.billing.period import Period
 from duolog_pipelines.billing.price_list import Price, Prices
 
 PLACES = 12
-"""Digits behind the point that costs and quantities of a charge have."""
+"""Decimals of the cost and the quantity of a charge."""
 _STEP = Decimal(1).scaleb(-PLACES)
 _DIGITS_MAX = 38
 
@@ -31,7 +31,7 @@ class Subject(NamedTuple):
 
 
 Used = Mapping[Subject, Mapping[str, int]]
-"""What a period has of each field that a line counts."""
+"""Usage of a period: by subject, the sum of each counted field."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,20 @@ class Charge:
     tenant: str
     category: Category
     charge_period: Period
-    """When it was used."""
+    """Month of the usage."""
     kind: str | None
     resource: str | None
-    """None of both for what is the whole tenant's: free quantities, roundings."""
+    """None, as is `kind`, for a charge to the whole tenant: free quantities, roundings."""
     price: Price | None
     """None for a rounding."""
     quantity: Decimal
-    """Of what is consumed."""
+    """Quantity in the meter's unit of consumption."""
     cost: Decimal
     description: str
 
     @property
     def order(self) -> tuple[str, ...]:
-        """One order always, so that the same invoice is the same file."""
+        """Sort key; one fixed order makes equal invoices equal files."""
         sku = self.price.sku if self.price else "~"
         return (
             self.tenant,
@@ -65,7 +65,7 @@ class Charge:
 
 
 def charges(period: Period, used: Used, prices: Prices) -> list[Charge]:
-    """For everything that has a price, and the free quantities that are taken off again."""
+    """Charges for all priced usage, and credits for the free quantities in it."""
     made = []
     totals: dict[tuple[str, Price], Fraction] = defaultdict(Fraction)
     for subject, counts in used.items():
@@ -107,7 +107,7 @@ def charges(period: Period, used: Used, prices: Prices) -> list[Charge]:
 
 
 def adjustments(period: Period, before: Used, late: Used, prices: Prices) -> list[Charge]:
-    """What late usage changes in a period that was billed already, by the prices of then."""
+    """Charges for late usage of a period billed before, at the prices of then."""
     old = {_key(charge): charge for charge in charges(period, before, prices)}
     new = {_key(charge): charge for charge in charges(period, merged(before, late), prices)}
     made = []
@@ -131,7 +131,8 @@ def adjustments(period: Period, before: Used, late: Used, prices: Prices) -> lis
 def with_roundings(
     made: Iterable[Charge], period: Period, currency: str, decimals: int
 ) -> tuple[list[Charge], dict[str, Decimal]]:
-    """The charges, with one more for each tenant whose sum cannot be paid; and what is owed."""
+    """The charges, plus a rounding for each tenant whose sum is not payable; and the amounts
+    owed."""
     every = list(made)
     exact: dict[str, Decimal] = defaultdict(Decimal)
     with localcontext(prec=_DIGITS_MAX):
@@ -158,7 +159,7 @@ def with_roundings(
 
 
 def merged(one: Used, other: Used) -> dict[Subject, dict[str, int]]:
-    """The sums of both."""
+    """Sums of both usages."""
     sums = {subject: dict(counts) for subject, counts in one.items()}
     for subject, counts in other.items():
         mine = sums.setdefault(subject, {})
@@ -168,7 +169,7 @@ def merged(one: Used, other: Used) -> dict[Subject, dict[str, int]]:
 
 
 def _consumed(meter: Meter, count: int, period: Period) -> Fraction:
-    """A GB-month is a GB for as long as that month is."""
+    """Counted amount in units of consumption; a GB-month is a GB for as long as that month is."""
     size = meter.unit_size * (period.seconds if meter.by_month else 1)
     return Fraction(count, size)
 

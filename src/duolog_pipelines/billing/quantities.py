@@ -1,4 +1,4 @@
-"""What tenants used in each month, by offsets. Pure: frames to frames."""
+"""Usage of tenants by month, selected by offsets. Pure: frames to frames."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -16,7 +16,7 @@ _NEVER = -1
 
 
 def below(offsets: Mapping[int, int]) -> Column:
-    """Whether a line lies below the offset of its partition; it does not where there is none."""
+    """Condition: a line lies below the offset of its partition; false if the partition has none."""
     bound = F.lit(_NEVER).cast("long")
     for partition, offset in offsets.items():
         bound = F.when(F.col("partition") == partition, F.lit(offset).cast("long")).otherwise(bound)
@@ -24,7 +24,7 @@ def below(offsets: Mapping[int, int]) -> Column:
 
 
 def in_months(first: Period, end: Period) -> Column:
-    """Whether a line is of one of some months; the last of them is not part of it."""
+    """Condition: a line lies in the months from `first` up to `end`, excluded."""
     return (F.col("from_ms") >= first.start_ms) & (F.col("from_ms") < end.start_ms)
 
 
@@ -33,7 +33,7 @@ def month() -> Column:
 
 
 def by_month(lines: DataFrame) -> DataFrame:
-    """LINES to sums of what each month has of each subject."""
+    """Sum LINES by month and subject."""
     return (
         lines.withColumn("lines", F.lit(1).cast("long"))
         .groupBy(month().alias("month"), *SUBJECT)
@@ -42,7 +42,7 @@ def by_month(lines: DataFrame) -> DataFrame:
 
 
 def used_by_month(rows: list[Any]) -> dict[Period, dict[Subject, dict[str, int]]]:
-    """What was collected of `by_month`."""
+    """Collected rows of `by_month`, as usage by month."""
     used: dict[Period, dict[Subject, dict[str, int]]] = {}
     for row in rows:
         subject = Subject(*(row[name] for name in SUBJECT))

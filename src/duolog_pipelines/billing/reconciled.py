@@ -1,4 +1,4 @@
-"""How the last comparison with the nodes came out, on disk."""
+"""Result of the last comparison with the nodes, on disk."""
 
 import msgspec
 
@@ -11,10 +11,10 @@ _FILE = "reconciliation.json"
 class Reconciliation(msgspec.Struct, frozen=True):
     time_ms: int
     journals: list[dict[str, str | int]]
-    """Those that were compared: node, journal, sent_sequence."""
+    """Compared journals: node, journal, sent_sequence."""
     differences: list[str]
     silent: list[str]
-    """Nodes that did not answer, or count nothing, and why."""
+    """Nodes that did not answer or do not meter, with the reason."""
 
 
 def last_reconciliation(lake: Lake) -> Reconciliation | None:

@@ -1,4 +1,4 @@
-"""Whether what was billed is what the nodes have counted, to the message. Pure."""
+"""Comparison of billed usage with the nodes' own counts, exact to the message. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -24,12 +24,12 @@ class Total(msgspec.Struct, frozen=True):
 
 
 class NodeTotals(msgspec.Struct, frozen=True):
-    """Of all lines of a node's journal up to a sequence."""
+    """Totals of all lines of a node's journal up to a sequence."""
 
     journal: str
     node: int
     sent_sequence: int
-    """The last that is in the topic; -1 before the first."""
+    """Last sequence that is in the topic; -1 before the first."""
     totals: list[Total]
 
 
@@ -38,9 +38,9 @@ class Difference(NamedTuple):
     subject: Subject
     field: str
     counted: int
-    """By the node."""
+    """Value that the node has counted."""
     found: int
-    """In the lines."""
+    """Sum of the lines."""
 
     def __str__(self) -> str:
         who = self.subject
@@ -53,7 +53,7 @@ class Difference(NamedTuple):
 def differences(
     totals: Iterable[NodeTotals], lines: Mapping[JournalName, Used]
 ) -> list[Difference]:
-    """`lines` has the sums of each journal up to the sequence that its node has told."""
+    """Compare totals with `lines`, the sums of each journal up to its node's reported sequence."""
     found = []
     for each in totals:
         name = JournalName(each.node, each.journal)

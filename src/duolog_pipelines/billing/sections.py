@@ -1,4 +1,4 @@
-"""What the report tells of bills, from what was exported."""
+"""The report's sections on bills, from exported files."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -97,7 +97,7 @@ def _more(rows: Sequence[object], which: str = "") -> str:
 
 
 def _trimmed(value: Decimal | None) -> Decimal | None:
-    """Without the zeros behind it."""
+    """The number without trailing zeros."""
     if value is None:
         return None
     trimmed = value.normalize()

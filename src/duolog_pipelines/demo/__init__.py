@@ -1,1 +1,1 @@
-"""Examples that run by themselves: traffic of which everything is known, and what finds it."""
+"""A demo that runs by itself: traffic with known mistakes, and pipelines that find them."""

@@ -1,4 +1,4 @@
-"""What `duolog demo` does."""
+"""Actions behind the commands of `duolog demo`."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A node of the demo's own, as `duolog serve` starts it."""
+"""The demo's own node, started as `duolog serve`."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ class Addresses(NamedTuple):
 
 @contextmanager
 def running_node(data: Path) -> Iterator[Addresses]:
-    """On free ports of this machine, with its log beside its data. Stopped at the end."""
+    """Start a node on free ports, with its log beside its data; stop it at the end."""
     data.mkdir(parents=True, exist_ok=True)
     ready, log = data / "demo-node.ready", data / "demo-node.log"
     ready.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What the demo planned, and what the pipelines found. Pure."""
+"""Comparison of the demo's plan with the pipelines' findings. Pure."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,14 @@ from duolog_pipelines.demo.plan import Plan
 
 
 class Found(NamedTuple):
-    """What the pipelines say, each from its own tables."""
+    """Findings of the pipelines, each from its own tables."""
 
     losses: int
     duplicates: int
     billed_messages: int
     archived: int
     replayed: int
-    """As the topic has it that they were written back to, after a second replay."""
+    """Records in the target topic after the replay was run twice."""
     deleted: int
     dead_lettered: int
     still_there: int
@@ -46,7 +46,7 @@ def checks(plan: Plan, found: Found) -> list[Check]:
 
 
 def summary(plan: Plan, found: Found) -> dict[str, int]:
-    """For programs."""
+    """Plan and findings as plain numbers, for JSON output."""
     return {
         "sent": plan.sent,
         "planted_losses": plan.losses,

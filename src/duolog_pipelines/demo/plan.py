@@ -1,7 +1,7 @@
-"""What the demo's clients do, decided beforehand: so what a report has to say is known. Pure.
+"""The demo clients' actions, drawn beforehand, so that the right report is known. Pure.
 
-A producer numbers its messages. A number that it skips is a loss to whoever reads them, and one
-that it sends again a duplicate.
+A producer numbers its messages. A number that it skips counts as a loss, one that it sends again as
+a duplicate.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from random import Random
 class Sending:
     producer: str
     numbers: Sequence[int]
-    """In the order in which they are sent."""
+    """Sequence numbers, in the order of sending."""
     losses: frozenset[int]
-    """Never sent."""
+    """Numbers never sent."""
     duplicates: frozenset[int]
-    """Sent twice."""
+    """Numbers sent twice."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Plan:
     to_topic: Sequence[Sending]
     to_queue: Sequence[Sending]
     poisoned: int
-    """Messages to the queue that no consumer can do anything with."""
+    """Messages to the queue that consumers always fail on."""
     left: int
-    """Messages to the queue that nobody asks for."""
+    """Messages to the queue that no consumer receives."""
 
     @property
     def sendings(self) -> list[Sending]:
@@ -55,7 +55,7 @@ class Plan:
 
 
 def planned(messages: int, random: Random) -> Plan:
-    """About so many of each of two producers for a topic, and two for a queue."""
+    """Plan with two producers for a topic and two for a queue, of about `messages` each."""
     return Plan(
         [_sending(f"sensor-{number}", messages, random) for number in (1, 2)],
         [_sending(f"shop-{number}", messages, random) for number in (1, 2)],
@@ -65,14 +65,14 @@ def planned(messages: int, random: Random) -> Plan:
 
 
 def _sending(producer: str, count: int, random: Random) -> Sending:
-    # What is lost before the first number or behind the last leaves no gap.
+    # Losses only between the first and the last number: others leave no gap.
     within = range(2, count)
     chosen = random.sample(within, random.randint(4, 12))
     cut = random.randint(1, len(chosen) - 1)
     losses, duplicates = frozenset(chosen[:cut]), frozenset(chosen[cut:])
     numbers = [number for number in range(1, count + 1) if number not in losses]
     for number in sorted(duplicates):
-        # As a client does it that has not heard of its first attempt: a little later.
+        # Repeated a little later, as by a client that missed the answer to its first attempt.
         again = numbers.index(number) + random.randint(1, 20)
         numbers.insert(again, number)
     return Sending(producer, numbers, losses, duplicates)

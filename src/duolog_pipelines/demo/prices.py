@@ -1,4 +1,4 @@
-"""What the demo charges: a price list as an operator would write it."""
+"""The demo's price list, as an operator would write it."""
 
 PRICES = """\
 currency = "EUR"

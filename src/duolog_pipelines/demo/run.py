@@ -1,4 +1,4 @@
-"""`duolog demo pipeline`: a node, traffic of which everything is known, and all pipelines on it."""
+"""`duolog demo pipeline`: a node, traffic with known mistakes, and all pipelines on it."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ from duolog_pipelines.running import Place, Runner
 from duolog_pipelines.session import DRIVER_MEMORY, spark_session
 
 MESSAGES = 1_000
-"""Of each producer, about."""
+"""Approximate number of messages of each producer."""
 REPLAYED = "demo-replayed"
 METERED_SECONDS_MAX = 30.0
 _POLL_SECONDS = 0.2
@@ -36,7 +36,7 @@ Tell = Callable[[str], None]
 
 
 def run_demo(data: Path, master: str, seed: int, tell: Tell) -> tuple[Plan, Found]:
-    """What was planned, and what was found. PipelineError."""
+    """Run the demo; returns the plan and the findings. PipelineError."""
     if data.exists() and any(data.iterdir()):
         raise NotAllowed(
             f"{data} is not empty. Give a directory that the demo can have for itself."
@@ -75,7 +75,7 @@ def _run_pipelines(runner: Runner, node: Addresses, data: Path, tell: Tell) -> N
 
 
 def _until_metered(node: Addresses, sent: int) -> None:
-    """Until all lines about what was sent are in the log."""
+    """Wait until the usage lines of all sends are in the log."""
     deadline = time.monotonic() + METERED_SECONDS_MAX
     counted = 0
     while time.monotonic() < deadline:
@@ -93,7 +93,7 @@ async def _create(node: Addresses, topic: str) -> None:
 
 
 async def _end_of(node: Addresses, topic: str) -> int:
-    """How many records were written to a topic that has lost none."""
+    """Number of records in a topic from which none was removed."""
     async with Cluster(parse_address(node.kafka)) as cluster:
         places = [(topic, each.partition) for each in (await cluster.topic(topic)).partitions]
         bounds = await bounds_of(cluster, places)
@@ -118,7 +118,7 @@ def _found(lake: Lake, replayed: int) -> Found:
 
 
 def _billed(lake: Lake) -> int:
-    """Messages that were sent, as the invoices have them."""
+    """Number of sent messages, as invoiced."""
     invoices = Invoices(lake.exports("billing"))
     charges = [row for record in invoices.drafts() for row in invoices.charges_of(record)]
     quantities = [

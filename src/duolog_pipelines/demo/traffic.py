@@ -1,4 +1,4 @@
-"""The demo's clients: what a plan says, done through the doors of a node."""
+"""The demo's clients: carry out a plan through the doors of a node."""
 
 import asyncio
 import itertools
@@ -34,7 +34,7 @@ TOPIC = "demo-measurements"
 QUEUE = "demo-orders"
 DEAD_QUEUE = "demo-orders-dead"
 RECEIVES_MAX = 2
-"""How often a message is tried before it is a dead letter."""
+"""Receives after which a message becomes a dead letter."""
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ _POISON = "poison"
 
 
 async def make_traffic(addresses: Addresses, plan: Plan) -> None:
-    """Everything that the plan says has happened when this ends. ClientError."""
+    """Carry out the whole plan. ClientError."""
     async with Cluster(parse_address(addresses.kafka)) as cluster:
         await create_topic(cluster, TOPIC, _PARTITIONS)
         for place, sending in enumerate(plan.to_topic):
@@ -98,7 +98,7 @@ async def _create_queues(queues: QueueClient) -> str:
     }
     attributes = {
         "RedrivePolicy": json.dumps(policy),
-        # So that what is deleted can still be archived.
+        # Deleted messages stay in the log long enough to be archived.
         "duolog:RetainDeleted": str(_RETAIN_SECONDS),
     }
     request = CreateQueueRequest(QUEUE, attributes)
@@ -133,7 +133,8 @@ async def _order(
 
 
 async def _consume(queues: QueueClient, url: str, awaited: int) -> None:
-    """Until all these are deleted, or given up as often as it takes to be a dead letter."""
+    """Receive until this many messages are deleted, or failed often enough to become dead
+    letters."""
     tried: dict[str, int] = {}
     done = 0
     async with asyncio.timeout(_CONSUME_SECONDS_MAX):

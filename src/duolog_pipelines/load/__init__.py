@@ -1,1 +1,1 @@
-"""Where the load is: partitions, keys, queues and nodes, and what to do about it."""
+"""Load of partitions, keys, queues and nodes, and advice on how to spread it."""

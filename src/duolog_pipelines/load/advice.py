@@ -1,4 +1,4 @@
-"""What the load suggests: partitions to add, and partitions to move. Pure."""
+"""Advice that follows from the load: partitions to add, and partitions to move. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil
@@ -8,11 +8,11 @@ from duolog.model.advice import AddPartitions, MovePartition
 from duolog.model.names import is_fifo
 
 MOVES_MAX = 20
-"""At once: each copies a partition."""
+"""Limit of moves in one advice, since each copies a partition."""
 GROWTH_MAX = 4
-"""How many times as many partitions a topic gets at once."""
+"""Limit of the factor by which a topic's partitions grow at once."""
 TOLERANCE = 0.2
-"""How much more than the mean a node may carry."""
+"""Share above the mean that a node may carry."""
 
 
 class PartitionLoad(NamedTuple):
@@ -30,18 +30,18 @@ class NodeState(NamedTuple):
 
 class Limits(NamedTuple):
     partition_bytes_per_second: int
-    """What one partition should take at most."""
+    """Target maximum of the write rate of one partition."""
     partitions_max: int
 
 
 def additions(
     loads: Iterable[PartitionLoad], hot_shares: Mapping[str, float], limits: Limits
 ) -> list[AddPartitions]:
-    """For topics whose partitions take more than they should.
+    """Partitions to add to topics whose partitions exceed the target rate.
 
-    `hot_shares` has, by topic, the part of its records that its hottest key has: what has one
-    key stays in one partition, however many there are. FIFO queues have as many as they
-    should: messages of a group would have to move.
+    `hot_shares` gives, by topic, the share of its hottest key: records of one key stay in one
+    partition, however many there are. FIFO queues never get any: messages of a group would have to
+    move.
     """
     topics: dict[str, list[PartitionLoad]] = {}
     for load in loads:
@@ -60,10 +60,10 @@ def additions(
 
 
 def moves(loads: Sequence[PartitionLoad], nodes: Mapping[int, NodeState]) -> list[MovePartition]:
-    """From nodes that carry more than others, until all carry about the same.
+    """Moves from overloaded nodes to others, until all carry about the same.
 
-    What counts is the share of what is stored and of what is written, half each. Each move is
-    the one that helps most; none goes where a copy is, or to its host or rack.
+    A node's load is half its share of stored bytes and half its share of written bytes. Each move
+    is the one that helps most; none goes where a replica is, or to its host or rack.
     """
     replicas = {(load.topic, load.partition): load.replicas for load in loads}
     weights = _weights(loads)
@@ -112,7 +112,7 @@ def _best_move(
     nodes: Mapping[int, NodeState],
     moved: Collection[tuple[str, int]],
 ) -> tuple[tuple[str, int], int] | None:
-    """The partition and the node with which the two come nearest to each other."""
+    """The partition and target node whose move brings the two nodes' loads closest together."""
     best: tuple[float, tuple[str, int], int] | None = None
     for at, on in sorted(replicas.items()):
         if full not in on or at in moved:
@@ -122,7 +122,7 @@ def _best_move(
             if target in on or not _may_hold(nodes[target], others):
                 continue
             gap = carried[full] - carried[target]
-            # More than the gap would only turn it round.
+            # A weight above the gap would only reverse the imbalance.
             if 0 < weights[at] < gap:
                 left = abs(gap - 2 * weights[at])
                 if best is None or (left, at, target) < best:
@@ -131,7 +131,7 @@ def _best_move(
 
 
 def _may_hold(node: NodeState, others: Iterable[NodeState]) -> bool:
-    """Whether a failure of its host or rack leaves the other copies."""
+    """True if the node shares neither host nor rack with another replica."""
     return all(
         not (node.host and node.host == other.host) and not (node.rack and node.rack == other.rack)
         for other in others

@@ -80,7 +80,7 @@ def _records(stage: Stage, seen: Seen, since_ms: int) -> DataFrame:
         .option("kafka.bootstrap.servers", stage.bootstrap_servers)
         .option("subscribe", ",".join(seen.topics))
         .option("startingTimestamp", max(0, since_ms))
-        # What is removed while it is read is load that has been.
+        # Records removed while they are read are past load, and no error.
         .option("failOnDataLoss", "false")
         .schema("topic STRING, partition INT, key BINARY, value BINARY")
         .load()
@@ -97,7 +97,7 @@ def _known(stage: Stage, seen: Seen) -> DataFrame:
 
 
 def _growth(stage: Stage, loads: DataFrame) -> DataFrame:
-    """By what the pipeline `usage` knows, if it has run."""
+    """Growth from the usage lines of the pipeline `usage`, or from the inflow if it never ran."""
     tables = UsageTables(stage.lake)
     if not tables.lines.exists:
         return inflow(loads)

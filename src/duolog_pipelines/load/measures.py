@@ -1,4 +1,4 @@
-"""What records of a stretch of time say of the load. Pure: frames to frames.
+"""Load measured from the records of a time window. Pure: frames to frames.
 
 `records` have topic, partition, key and bytes.
 """
@@ -16,9 +16,9 @@ from pyspark.sql.types import (
 )
 
 HOT_KEYS_MAX = 20
-"""Of a topic."""
+"""Limit of hot keys per topic."""
 KEY_BYTES_MAX = 256
-"""Of a key that are shown; longer ones are told apart all the same."""
+"""Shown bytes of a key; longer keys are still told apart."""
 
 PARTITIONS = StructType(
     [
@@ -57,7 +57,7 @@ GROWTH = StructType(
 
 
 def sized(records: DataFrame) -> DataFrame:
-    """Records as the connector reads them."""
+    """Records as the connector reads them, with the size of key and value instead of the value."""
     size = F.coalesce(F.octet_length("key"), F.lit(0)) + F.coalesce(
         F.octet_length("value"), F.lit(0)
     )
@@ -65,9 +65,9 @@ def sized(records: DataFrame) -> DataFrame:
 
 
 def partition_loads(records: DataFrame, known: DataFrame, seconds: float) -> DataFrame:
-    """Every known partition, also those to which nothing came.
+    """Load of every known partition, also of those without new records.
 
-    `skew` is how many times the mean of its topic a partition has; `share` is its part of it.
+    `skew` is the partition's multiple of its topic's mean; `share` is its part of the topic.
     """
     came = records.groupBy("topic", "partition").agg(
         F.count("*").alias("records"), F.sum("bytes").alias("bytes")
@@ -83,7 +83,7 @@ def partition_loads(records: DataFrame, known: DataFrame, seconds: float) -> Dat
 
 
 def hot_keys(records: DataFrame, share_min: float) -> DataFrame:
-    """Keys that have at least such a part of their topic's records; few of each topic."""
+    """Keys with at least that share of their topic's records, up to HOT_KEYS_MAX for each topic."""
     counted = records.groupBy("topic", "partition", "key").agg(
         F.count("*").alias("records"), F.sum("bytes").alias("bytes")
     )
@@ -108,11 +108,11 @@ def hot_keys(records: DataFrame, share_min: float) -> DataFrame:
 
 
 def growth(lines: DataFrame) -> DataFrame:
-    """By what nodes wrote down of what is stored: each queue, topic and node.
+    """Growth of each queue, topic and node, from the nodes' samples of stored bytes.
 
-    `lines` are those of `__usage` of the operation `store`, whose bytes are a sample. The growth
-    is that of the straight line which is nearest to the samples; nodes take theirs at different
-    times, so that each of them has a line of its own.
+    `lines` are the `store` lines of `__usage`, whose bytes are samples. Growth is the slope of the
+    regression line through a node's samples; nodes sample at different times, so each has a line of
+    its own.
     """
     days = F.col("to_ms") / F.lit(86_400_000.0)
     parts = (
@@ -130,8 +130,10 @@ def growth(lines: DataFrame) -> DataFrame:
 
 
 def inflow(loads: DataFrame) -> DataFrame:
-    """As `growth`, where nodes have written down nothing: what came within the window, as if
-    nothing of it went again. It has no samples."""
+    """Substitute for `growth` without usage lines: the window's inflow, as if nothing was removed.
+
+    It has no samples.
+    """
     days = F.col("bytes_per_second") * 86_400
     parts = loads.select(
         "topic",

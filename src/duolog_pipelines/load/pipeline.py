@@ -25,7 +25,7 @@ _PARTITIONS = (
 _HOT_KEYS = ("topic", "partition", "key", "records", "bytes", "share")
 _GROWTH = ("kind", "name", "bytes", "bytes_per_day")
 ROWS_MAX = 100
-"""Of a table in a report; the tables themselves have all."""
+"""Limit of a report's table; the Delta tables have all rows."""
 CHART_PARTITIONS_MAX = 20
 
 
@@ -41,19 +41,27 @@ def _share(text: str) -> float:
 
 class Load:
     name = "load"
-    description = "Skew, hot keys and growth, and which partitions to add or move."
+    description = "Measures skew, hot keys and growth; advises partitions to add or move."
     options: Mapping[str, Option] = declared(
-        Option("window_seconds", "3600", read_count, "How far back records are looked at."),
         Option(
-            "hot_share", "0.1", _share, "The part of a topic's records from which a key is hot."
+            "window_seconds",
+            "3600",
+            read_count,
+            "Length of the window, up to now, whose records are measured.",
+        ),
+        Option(
+            "hot_share",
+            "0.1",
+            _share,
+            "Share of a topic's records from which on a key counts as hot.",
         ),
         Option(
             "partition_rate",
             str(10 << 20),
             read_count,
-            "Bytes a second that a partition should take at most, on the average of the window.",
+            "Bytes per second that a partition should take at most, averaged over the window.",
         ),
-        Option("growth_days", "7", read_count, "How far back the growth is measured."),
+        Option("growth_days", "7", read_count, "Days over which growth is measured."),
     )
 
     def run(self, stage: Stage) -> Outcome:
@@ -62,7 +70,9 @@ class Load:
         return job.run(stage)
 
     def backfill(self, stage: Stage, span: Span) -> Outcome:
-        raise NotAllowed("The load is that of now. Run it with -O window_seconds=… to look back.")
+        raise NotAllowed(
+            "The load is always measured up to now. Run it with -O window_seconds=… to look back."
+        )
 
     def sections(self, lake: Lake) -> Sequence[Section]:
         partitions = lake.rows(names.PARTITIONS)
@@ -84,7 +94,7 @@ class Load:
 def _chart(partitions: Sequence[Mapping[str, Any]]) -> Chart:
     busiest = partitions[:CHART_PARTITIONS_MAX]
     return Chart(
-        "What came to the busiest partitions",
+        "Inflow of the busiest partitions",
         "bars",
         [f"{row['topic']}/{row['partition']}" for row in busiest],
         {"bytes a second": [row["bytes_per_second"] for row in busiest]},

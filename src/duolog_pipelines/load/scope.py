@@ -1,4 +1,4 @@
-"""What the pipeline asks nodes: which partitions there are, where, and what they take there."""
+"""State of the cluster, as nodes report it: partitions, replicas, bounds, stored bytes."""
 
 import asyncio
 from typing import NamedTuple
@@ -21,9 +21,9 @@ class Seen(NamedTuple):
     leaders: dict[TopicPartition, int]
     bounds: dict[TopicPartition, Bounds]
     stored: dict[TopicPartition, int]
-    """Bytes, on the node that leads."""
+    """Bytes on the node that leads the partition."""
     nodes: dict[int, NodeState]
-    """Those to which something can be moved."""
+    """Nodes that partitions can be moved to."""
 
     @property
     def topics(self) -> list[str]:
@@ -56,7 +56,8 @@ async def _see(cluster: Cluster) -> Seen:
 
 
 async def _nodes(admin_address: str) -> dict[int, NodeState]:
-    """None where nobody says: a node alone has nobody to move anything to."""
+    """Live brokers that are not draining; empty where no cluster answers, such as on a lone
+    node."""
     try:
         async with ClusterOperator(parse_address(admin_address)) as operator:
             told = await operator.described()

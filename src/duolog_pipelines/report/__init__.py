@@ -1,1 +1,1 @@
-"""What `duolog pipeline report` shows: sections of tables and charts, as text or as a page."""
+"""Reports of `duolog pipeline report`: tables and charts, as text or as an HTML page."""

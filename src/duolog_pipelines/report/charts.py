@@ -1,6 +1,6 @@
-"""Charts as SVG that stands in a page: no script, no font and no image from elsewhere. Pure.
+"""Charts as inline SVG, without scripts, fonts or images from elsewhere. Pure.
 
-Colours are the page's variables, so that a chart is readable on light and on dark.
+Colours are the page's variables, so that a chart is readable in light and dark mode.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,8 @@ from typing import NamedTuple
 from duolog_pipelines.report.section import Chart
 
 SERIES_MAX = 6
-"""As many colours as can be told apart; what is more is summed up as the last."""
+"""Limit of series, since more colours cannot be told apart; the smallest are summed as the last
+one."""
 LABELS_SHOWN_MAX = 12
 TICKS_ABOUT = 5
 OTHERS = "others"
@@ -24,19 +25,19 @@ Series = Mapping[str, Sequence[float]]
 
 
 class Frame(NamedTuple):
-    """Where values are on the drawing."""
+    """Mapping of values to coordinates of the drawing."""
 
     labels: int
     top: float
-    """The value of the highest tick."""
+    """Value of the highest tick."""
 
     @property
     def step(self) -> float:
-        """The width that each label has."""
+        """Width of one label."""
         return (_WIDTH - _LEFT - _RIGHT) / max(1, self.labels)
 
     def x(self, index: int) -> float:
-        """The middle of a label."""
+        """Middle of a label."""
         return _LEFT + self.step * (index + 0.5)
 
     def y(self, value: float) -> float:
@@ -44,7 +45,7 @@ class Frame(NamedTuple):
 
 
 def chart_figure(chart: Chart) -> str:
-    """With its title above and its legend below."""
+    """The figure as HTML, with its title above and its legend below."""
     series = folded(chart.series)
     if not chart.labels or not series:
         return ""
@@ -66,7 +67,7 @@ def chart_figure(chart: Chart) -> str:
 
 
 def folded(series: Series) -> Series:
-    """The greatest as they are, and the others in one."""
+    """The largest series unchanged, and the others summed into one."""
     if len(series) <= SERIES_MAX:
         return series
     by_size = sorted(series.items(), key=lambda item: -sum(item[1]))
@@ -76,7 +77,7 @@ def folded(series: Series) -> Series:
 
 
 def nice_ticks(highest: float) -> list[float]:
-    """From 0 to at least the highest value, at round distances."""
+    """Ticks at round distances, from 0 to at least the highest value."""
     if highest <= 0:
         return [0.0, 1.0]
     rough = highest / TICKS_ABOUT
@@ -119,7 +120,7 @@ def _labels(frame: Frame, labels: Sequence[str]) -> Iterator[str]:
 
 
 def _bars(frame: Frame, series: Series, chart: Chart) -> Iterator[str]:
-    """On top of each other."""
+    """Stacked bars."""
     width = frame.step * 0.7
     for index, label in enumerate(chart.labels):
         below = 0.0

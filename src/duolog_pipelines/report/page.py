@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else. Pure."""
+"""A report as one self-contained HTML page. Pure."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -37,7 +37,7 @@ SERIES
 
 
 def page(title: str, told: str, sections: Mapping[str, Sequence[Section]]) -> str:
-    """By pipeline; `told` is a sentence under the title."""
+    """The page, with sections by pipeline; `told` is a sentence under the title."""
     shown_ones = {name: each for name, each in sections.items() if each}
     links = "".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in shown_ones)
     bodies = [

@@ -1,4 +1,4 @@
-"""What a pipeline has to report, whatever it is shown on."""
+"""Contents of a report, independent of how it is shown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ class Table:
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
-    """As many values as there are columns: texts, numbers, decimals, None."""
+    """Rows with one value for each column: texts, numbers, decimals, None."""
     note: str = ""
 
 
@@ -19,9 +19,9 @@ class Chart:
     title: str
     kind: Literal["bars", "lines"]
     labels: Sequence[str]
-    """Along the x axis."""
+    """Labels along the x axis."""
     series: Mapping[str, Sequence[float]]
-    """By name, a value for each label."""
+    """Values by name of the series, one for each label."""
     unit: str = ""
 
 

@@ -8,7 +8,7 @@ from duolog_pipelines.report.values import plain, shown
 
 
 def show(sections: Mapping[str, Sequence[Section]], output: Format) -> None:
-    """Tables for people; charts are for the page, and their numbers for programs."""
+    """Print tables for people, or everything as JSON, with the numbers of the charts."""
     if output is not Format.table:
         print_rows(report_rows(sections), output, ())
         return
@@ -25,7 +25,7 @@ def show(sections: Mapping[str, Sequence[Section]], output: Format) -> None:
 
 
 def report_rows(sections: Mapping[str, Sequence[Section]]) -> list[Row]:
-    """One for each section."""
+    """One row for each section."""
     return [
         {
             "pipeline": name,

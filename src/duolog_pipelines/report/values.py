@@ -1,4 +1,4 @@
-"""Values as people read them, and as programs do. Pure."""
+"""Values formatted for people, and for programs. Pure."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -10,7 +10,7 @@ def is_number(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Numbers have their thousands apart."""
+    """The value as text for people; numbers have thousands separators."""
     match value:
         case None:
             return "-"
@@ -29,7 +29,7 @@ def shown(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: exact numbers and moments as texts."""
+    """The value for JSON: exact numbers and times become texts."""
     match value:
         case Decimal():
             return f"{value:f}"

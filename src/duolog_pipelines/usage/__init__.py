@@ -1,1 +1,1 @@
-"""What tenants have used, from `__usage`: each line once, and its sums by hour and by day."""
+"""Usage of tenants, from `__usage`: each line once, and sums by hour and by day."""

@@ -1,4 +1,4 @@
-"""A round of the pipeline: read, take, sum. The thin main around the pure parts."""
+"""A round of the pipeline: reads new lines, takes them, sums them up."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from pyspark_duolog.source.offsets import offsets_from_json
 
 
 def journals_file(lake: Lake) -> Path:
-    """Beside the checkpoint that it belongs to."""
+    """File of the journals' progress, beside the checkpoint that it belongs to."""
     return lake.checkpoint("usage.journals.json")
 
 
@@ -61,7 +61,7 @@ def run(stage: Stage) -> Outcome:
 
 
 def backfill(stage: Stage, span: Span) -> Outcome:
-    """Sums of hours that lie in the span, even in part, and of their days."""
+    """Recompute the sums of all hours that overlap the span, and of their days."""
     tables = UsageTables(stage.lake)
     spark = stage.spark
     stage.progress.step("looking for hours")
@@ -91,13 +91,13 @@ def _error(stage: Stage, gaps: list[str]) -> str | None:
     if not gaps or stage.options["gaps"] == "report":
         return None
     return (
-        f"Usage is missing: {gaps_sentence(gaps)}. What is there was summed up; with"
+        f"Usage is missing: {gaps_sentence(gaps)}. All other usage was summed up; with"
         " --option gaps=report a run does not fail because of it."
     )
 
 
 def _reached(checkpoint: Path, topic: str) -> dict[int, int]:
-    """What the query has planned, and done, last."""
+    """Offsets of the last batch that the query has planned and done."""
     planned = [file for file in (checkpoint / "offsets").iterdir() if file.name.isdigit()]
     if not planned:
         return {}

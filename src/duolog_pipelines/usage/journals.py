@@ -1,7 +1,7 @@
-"""Which sequences of which journals were taken, and which are missing. Pure.
+"""Sequences of journals that were taken, and gaps between them. Pure.
 
-A journal is that of one node's data directory. Its sequences begin at 0 and have no gaps; each
-has one sheet or several. Taking what is there already changes nothing.
+Each node's data directory has one journal. Its sequences begin at 0 and have no gaps; each has one
+sheet or several. Taking a sheet twice changes nothing.
 """
 
 from bisect import bisect_right
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 GAPS_NAMED_MAX = 20
-"""An error names so many, and counts the others."""
+"""Limit of gaps named in an error, which counts the others."""
 
 
 class JournalName(NamedTuple):
@@ -25,7 +25,7 @@ class JournalName(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Sequences without a gap between them; both ends are part of it."""
+    """Consecutive sequences; both ends are included."""
 
     first: int
     last: int
@@ -41,17 +41,17 @@ class Part(msgspec.Struct):
 @dataclass
 class Journal:
     runs: list[Run] = field(default_factory=list)
-    """Of whole sequences; in order, apart from each other."""
+    """Runs of complete sequences, in order and apart from each other."""
     parts: dict[int, Part] = field(default_factory=dict)
-    """By sequence."""
+    """Incomplete sequences, by number."""
 
     @property
     def end(self) -> int:
-        """All sequences below it are whole."""
+        """End of the first run: all sequences below are complete."""
         return self.runs[0].last + 1 if self.runs and self.runs[0].first == 0 else 0
 
     def take(self, sequence: int, part: int, parts: int) -> bool:
-        """False for a sheet that was taken before."""
+        """Take a sheet; False if it was taken before."""
         index = bisect_right(self.runs, sequence, key=attrgetter("first"))
         if index and sequence <= self.runs[index - 1].last:
             return False
@@ -65,7 +65,7 @@ class Journal:
         return True
 
     def _add(self, sequence: int, index: int) -> None:
-        """A whole one, which would be a run of its own at this index."""
+        """Add a complete sequence, whose own run would be at this index."""
         first = last = sequence
         begin = end = index
         if index and self.runs[index - 1].last + 1 == sequence:
@@ -75,7 +75,7 @@ class Journal:
         self.runs[begin:end] = [Run(first, last)]
 
     def gaps(self) -> list[str]:
-        """What is missing up to the last sequence that is there, in words."""
+        """Missing sequences and parts up to the last one present, in words."""
         ends = sorted([*self.runs, *(Run(each, each) for each in self.parts)])
         named, expected = [], 0
         for each in ends:
@@ -97,7 +97,8 @@ class _StoredJournal(msgspec.Struct):
 
 
 class Journals:
-    """All of them. What was taken is told before it is added, so that nothing is taken twice."""
+    """All journals. Sheets are taken here before their lines are added, so that none is added
+    twice."""
 
     def __init__(self, known: Mapping[JournalName, Journal] | None = None) -> None:
         self._known = dict(known or {})
@@ -109,7 +110,7 @@ class Journals:
         return sorted(self._known.items())
 
     def end_of(self, name: JournalName) -> int:
-        """All sequences below it are there."""
+        """End of the complete sequences of a journal."""
         found = self._known.get(name)
         return 0 if found is None else found.end
 

@@ -1,8 +1,8 @@
 """Usage lines, as nodes write them to `__usage` and as they are kept. Pure: frames to frames.
 
-A record of the topic is a sheet: lines of one interval, by column. Fields that are not known are
-ignored, and counts that are missing are 0, so that a newer node's sheets can be read; what names a
-sheet, and what its lines are about, has to be there.
+A record of the topic is a sheet: lines of one interval, by column. Unknown fields are ignored and
+missing counts are 0, so that a newer node's sheets can be read; the fields that name a sheet and
+its subjects are required.
 """
 
 from functools import reduce
@@ -27,7 +27,7 @@ SUBJECT = {
     "resource": StringType(),
     "operation": StringType(),
 }
-"""Who has used what, and how."""
+"""Subject of a line: who has used which resource, and how."""
 COUNTS = {
     "requests": LongType(),
     "messages": LongType(),
@@ -41,12 +41,12 @@ _NAME = {
     "sequence": LongType(),
     "part": IntegerType(),
 }
-"""The columns that name a sheet for ever."""
+"""Columns that identify a sheet for ever."""
 _REQUIRED = {**_NAME, "parts": IntegerType(), "from_ms": LongType(), "to_ms": LongType()}
 _PLACE = {"partition": IntegerType(), "offset": LongType()}
-"""Of a record in the topic."""
+"""Position of a record in the topic."""
 _BROKEN = "_corrupt_record"
-"""Spark puts a value here in which a known field has another type."""
+"""Column in which Spark puts a value whose known field has another type."""
 _TOLD = StructType(
     [
         StructField("version", IntegerType()),
@@ -62,7 +62,7 @@ RECORDS = StructType(
         *(StructField(name, kind) for name, kind in _PLACE.items()),
     ]
 )
-"""What is read of the topic."""
+"""Columns read from the topic."""
 REJECTED = RECORDS
 
 LINES = StructType(
@@ -77,9 +77,9 @@ LINES = StructType(
 
 
 def parsed(records: DataFrame) -> DataFrame:
-    """RECORDS to sheets, with the record beside them, and whether it was one at all."""
+    """Parse RECORDS into sheets; `is_sheet` tells whether a record was one."""
     told = F.from_json(F.col("value").cast("string"), _TOLD)
-    # As a generator it is evaluated once; as a struct, once for each field that is used.
+    # As a generator the parser runs once; as a struct, once for each field used.
     spread = records.select("*", F.inline(F.array(told)))
     nothing = F.array_repeat(F.lit(0).cast("long"), F.size("tenant"))
     counts = [F.coalesce(name, nothing).alias(name) for name in COUNTS]
@@ -96,7 +96,7 @@ def parsed(records: DataFrame) -> DataFrame:
 
 
 def lines_of(sheets: DataFrame) -> DataFrame:
-    """LINES, of those that are sheets."""
+    """LINES of the records that are sheets."""
     columns = F.arrays_zip(*SUBJECT, *COUNTS)
     common = ("version", *_REQUIRED, *_PLACE, "date")
     return (
@@ -112,12 +112,12 @@ def rejected_of(sheets: DataFrame) -> DataFrame:
 
 
 def sheets_in(lines: DataFrame) -> DataFrame:
-    """What lines say of the sheets that they are of: a row for each, with few columns."""
+    """One row for each sheet that the lines belong to, with its name and place."""
     return lines.where("line = 0").select(*_NAME, "parts", *_PLACE)
 
 
 def without_records(lines: DataFrame, places: DataFrame) -> DataFrame:
-    """Lines of none of some records: partition, offset."""
+    """Lines without those of some records, given by partition and offset."""
     return lines.join(F.broadcast(places), list(_PLACE), "left_anti").select(*LINES.names)
 
 

@@ -10,18 +10,23 @@ from duolog_pipelines.report.section import Section
 
 class UsagePipeline:
     name = "usage"
-    description = "Usage by hour and by day, of each tenant, queue and topic."
+    description = "Sums usage by hour and by day, for each tenant, queue and topic."
     options = declared(
-        Option("topic", "__usage", read_text, "Where nodes write what was used."),
+        Option("topic", "__usage", read_text, "Topic to which nodes write usage."),
         Option(
-            "group", "duolog-usage", read_text, "The consumer group whose lag shows how far it is."
+            "group",
+            "duolog-usage",
+            read_text,
+            "Consumer group whose lag shows the pipeline's progress.",
         ),
-        Option("records_per_batch", "20000", read_count, "Records that are taken at a time."),
+        Option(
+            "records_per_batch", "20000", read_count, "Largest number of records in a micro-batch."
+        ),
         Option(
             "gaps",
             "fail",
             read_choice("fail", "report"),
-            "Whether a run fails when sequences of a journal are missing: `fail` or `report`.",
+            "Reaction to missing sequences of a journal: `fail` the run, or only `report` them.",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""What the report tells of usage, from the tables of totals."""
+"""The report's sections on usage, from the tables of totals."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _DAILY, _HOURLY = "usage_daily", "usage_hourly"
 
 
 def usage_sections(lake: Lake) -> list[Section]:
-    """Of the last days that have usage, and the last hours of them."""
+    """Usage of the latest days that have any, and of their last hours."""
     days = lake.arrow(_DAILY)
     if days is None or not days.num_rows:
         return []
@@ -76,7 +76,7 @@ def _by_hour(hours: pa.Table) -> Chart:
 
 
 def _series(rows: Sequence[Row], by: str, labels: Sequence[object]) -> dict[str, list[float]]:
-    """By operation; those without messages are left out."""
+    """Messages by operation; operations without messages are left out."""
     places = {label: index for index, label in enumerate(labels)}
     series: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(labels))
     for row in rows:

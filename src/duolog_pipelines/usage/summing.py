@@ -1,8 +1,8 @@
 """Keeps the totals by hour and by day up to date with the lines.
 
-Each table of totals remembers up to which version of the table below it was summed. What was
-added there since tells which hours, and which days, are summed again from all of their lines:
-nothing is ever added to a sum, so nothing can be added twice.
+Each table of totals remembers the version of the table below it that it was summed from. Files
+added since then tell which hours and days to recompute from all of their lines: nothing is ever
+added to a sum, so nothing can be added twice.
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ from duolog_pipelines.usage.tables import UsageTables
 from duolog_pipelines.usage.totals import HOUR_MS, daily, hourly, hours_in, of_hours
 
 _SOURCE = "summed"
-"""Names, in a table of totals, the version of the one below that it is made of."""
+"""Transaction id that records, in a table of totals, the version of the table below."""
 
 
 def update_totals(spark: SparkSession, tables: UsageTables, now_ms: int) -> int:
-    """How many hours were summed again."""
+    """Recompute all hours and days with new lines; returns the number of hours."""
     version = tables.lines.opened().version()
     added = _added_since(tables.lines, tables.hourly.done(_SOURCE))
     hours = (
@@ -35,7 +35,7 @@ def update_totals(spark: SparkSession, tables: UsageTables, now_ms: int) -> int:
 
 
 def keep_summed(tables: UsageTables, now_ms: int) -> None:
-    """Lines lie in other files now, and are the same: nothing has to be summed again."""
+    """Mark the totals as current after a compaction, which changes files but no lines."""
     version = tables.lines.opened().version()
     tables.hourly.commit([], now_ms, once=Once(_SOURCE, version))
 
@@ -47,7 +47,7 @@ def sum_hours(
     now_ms: int,
     once: Once | None = None,
 ) -> None:
-    """From all of their lines, instead of what is there."""
+    """Recompute these hours from all of their lines, replacing the old sums."""
     if not hours:
         return
     touched = [each.path for each in tables.lines.statistics() if _overlaps(each, hours)]
@@ -80,7 +80,7 @@ def sum_days(
     now_ms: int,
     once: Once | None = None,
 ) -> None:
-    """From all of their hours, instead of what is there."""
+    """Recompute these days from all of their hours, replacing the old sums."""
     if not dates:
         return
     hours = [each.path for each in tables.hourly.statistics() if _date_of(each) in dates]
@@ -90,11 +90,11 @@ def sum_days(
 
 
 def _added_since(table: SparkTable, version: int) -> list[str]:
-    """Files that a table has now and had not at a version; -1 is before its first."""
+    """Files in the table now that were not there at `version`; -1 stands for before the first."""
     try:
         before = {each.path for each in table.statistics(version)} if version >= 0 else set()
     except DeltaError:
-        # That version was cleaned up: summing everything again is slower, and right.
+        # That version was vacuumed away; recomputing everything is slower but correct.
         before = set()
     return [each.path for each in table.statistics() if each.path not in before]
 

@@ -1,8 +1,8 @@
 """Takes micro-batches of `__usage` into the table of lines, each sheet once.
 
-A batch is parsed and staged as Parquet, looked at, and committed with its number. Journals are
-written down after that: whatever dies in between, the batch is tried again, is not committed
-again, and journals take what they may have already.
+A batch is parsed, staged as Parquet, checked for repeated sheets, and committed with its number.
+Journals are written after that: after a crash in between the batch is repeated, is not committed
+again, and taking the same sheets again changes nothing.
 """
 
 import json
@@ -24,7 +24,7 @@ _PLACES = "partition INT, offset LONG"
 
 
 class Taking:
-    """What Spark calls for each micro-batch. One at a time."""
+    """Callback for each micro-batch; Spark runs one at a time."""
 
     def __init__(
         self,
@@ -40,9 +40,9 @@ class Taking:
         self._progress = progress
         self._now_ms = now_ms
         self.lines = 0
-        """Taken so far."""
+        """Lines taken so far."""
         self.repeated = 0
-        """Found, but taken before."""
+        """Lines found that were taken before."""
         self.rejected = 0
         """Records that are no sheets."""
 
@@ -78,7 +78,7 @@ class Taking:
 
 
 def journals_of(spark: SparkSession, lines: SparkTable, file: Path) -> Journals:
-    """As they were kept, or as the lines that were taken have them."""
+    """Journals from their file, or rebuilt from the table of lines."""
     if file.exists():
         return Journals.from_json(file.read_bytes())
     journals = Journals()
@@ -88,9 +88,10 @@ def journals_of(spark: SparkSession, lines: SparkTable, file: Path) -> Journals:
 
 
 def take(lines: DataFrame, journals: Journals) -> list[tuple[int, int]]:
-    """Have journals take the sheets of some lines; where those are that were taken before.
+    """Take the sheets of some lines; returns the places of those taken before.
 
-    Of sheets with one name the first in the log is taken, so that the choice is always the same.
+    Of several sheets with one name the first in the log is taken, so that the choice is always the
+    same.
     """
     in_order = sheets_in(lines).orderBy("partition", "offset")
     return [
@@ -105,6 +106,6 @@ def _rows(folder: Path) -> int:
 
 
 def _query_id(checkpoint: Path) -> str:
-    """Spark's own name of the query, which is a new one if the checkpoint is."""
+    """Spark's id of the query, which changes only with the checkpoint."""
     kept: str = json.loads((checkpoint / "metadata").read_text())["id"]
     return kept

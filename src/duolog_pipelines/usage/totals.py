@@ -1,4 +1,4 @@
-"""Usage by hour and by day. Pure: frames to frames."""
+"""Usage summed by hour and by day. Pure: frames to frames."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ from duolog_pipelines.usage.lines import COUNTS, SUBJECT
 HOUR_MS = 3_600_000
 
 _WIDE = DecimalType(38, 0)
-"""Byte-seconds of a month of 100 TB are more than 64 bits hold."""
+"""Wide enough for byte-seconds: those of a month of 100 TB exceed 64 bits."""
 _SUMS = [
     *(StructField(name, _WIDE if name == "byte_seconds" else LongType()) for name in COUNTS),
     StructField("lines", LongType()),
@@ -32,12 +32,12 @@ DAILY = StructType([*_SUBJECT, *_SUMS, StructField("date", DateType())])
 
 
 def hour_ms() -> Column:
-    """Of a line. No line spans the full hour, so the hour in which it begins is its hour."""
+    """Start of a line's hour. No line spans a full hour, so the hour in which it begins counts."""
     return F.col("from_ms") - F.col("from_ms") % HOUR_MS
 
 
 def hourly(lines: DataFrame) -> DataFrame:
-    """LINES to HOURLY."""
+    """Sum LINES into HOURLY."""
     hour = F.timestamp_millis(hour_ms()).alias("hour")
     return (
         lines.withColumn("lines", F.lit(1).cast("long"))
@@ -48,12 +48,12 @@ def hourly(lines: DataFrame) -> DataFrame:
 
 
 def daily(hours: DataFrame) -> DataFrame:
-    """HOURLY to DAILY."""
+    """Sum HOURLY into DAILY."""
     return hours.groupBy(*SUBJECT, "date").agg(*sums()).select(*DAILY.names)
 
 
 def hours_in(lines: DataFrame) -> DataFrame:
-    """Those of some lines, as `hour_ms`."""
+    """Distinct hours of the lines, as `hour_ms`."""
     return lines.select(hour_ms().alias("hour_ms")).distinct()
 
 
@@ -62,7 +62,7 @@ def of_hours(lines: DataFrame, hours: Iterable[int]) -> DataFrame:
 
 
 def sums() -> list[Column]:
-    """Of everything that lines count, and of the lines themselves."""
+    """Sums of all counts of the lines, and the number of lines."""
     return [
         F.sum(F.col(field.name).cast(field.dataType)).cast(field.dataType).alias(field.name)
         for field in _SUMS

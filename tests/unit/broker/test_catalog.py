@@ -1,5 +1,6 @@
 import asyncio
 import itertools
+import json
 import uuid
 from collections.abc import Callable
 
@@ -7,7 +8,7 @@ import pytest
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.catalog import Catalog, Topic
-from duolog.broker.catalog_entries import encode_state, partition_key
+from duolog.broker.catalog_entries import TOPICS_PREFIX, encode_state, partition_key
 from duolog.model.errors import (
     InvalidConfig,
     InvalidPartitions,
@@ -373,3 +374,10 @@ async def test_listeners_are_told_of_another_leader_once_the_catalog_shows_it(st
     await eventually(lambda: len(recorder.told) == 2)
     assert recorder.told[1] == ("partition 1 led by 3", "orders", True)
     assert catalog.partition_state(topic, 1) == state
+
+
+async def test_closed_partitions_are_stored_by_the_name_that_stores_already_hold(catalog, store):
+    await catalog.create_topic("work", 3, {})
+    await catalog.open_partitions("work", 1)
+    (entry,) = (await store.range(TOPICS_PREFIX)).entries
+    assert json.loads(entry.value)["taking"] == 1

@@ -23,7 +23,7 @@ from duolog.records.header import read_header
 @pytest.fixture(autouse=True, params=["gathered", "alone"])
 def manner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways into the log promise the same."""
-    monkeypatch.setattr(Workbench, "is_alone", request.param == "alone")
+    monkeypatch.setattr(Workbench, "is_only_node", request.param == "alone")
 
 
 class Listener:

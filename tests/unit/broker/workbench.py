@@ -58,7 +58,7 @@ def topic(**overrides: str) -> Topic:
 
 
 class Workbench:
-    is_alone = False
+    is_only_node = False
     """Whether `produce` appends in one step, as for a request that came alone."""
 
     def __init__(self, **overrides: str) -> None:
@@ -84,7 +84,7 @@ class Workbench:
     def produce(self, batch: bytes | None = None, at_ms: int = NOW_MS) -> tuple[int, Outcome]:
         """Append one batch; its base offset, and what becomes of it."""
         data = memoryview(bytearray(batch or a_batch()))
-        if self.is_alone:
+        if self.is_only_node:
             base_offset, end_offset = self.partition.append_alone(data, at_ms)
         else:
             base_offset, end_offset = self.partition.stage(data, at_ms)

@@ -476,4 +476,4 @@ def test_what_is_no_admin_api_is_told_in_plain_words(doors: DoorServer, queue: R
     doors.answers["GET /queues"] = lambda asked: {"something": "else"}
     done = queue("ls")
     assert done.exit_code == 1
-    assert "is not that of an admin API. Check that the address is that of a node." in done.stderr
+    assert "is not an admin API. Check that the address is that of a node." in done.stderr

@@ -79,7 +79,7 @@ async def test_nobody_there_is_unreachable() -> None:
 async def test_what_is_no_http_is_garbled(http_server: RawHttpServer) -> None:
     http_server.respond = lambda heard: b"\x15\x03\x01\x00\x02\x02"
     async with HttpClient(http_server.endpoint) as client:
-        with pytest.raises(Garbled, match="no HTTP"):
+        with pytest.raises(Garbled, match="does not answer in HTTP"):
             await client.request("GET", "/")
 
 

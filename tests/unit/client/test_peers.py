@@ -369,7 +369,7 @@ async def test_a_handshake_that_never_ends_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("hello", "said"),
     [
-        (hello_of(2, cluster_id="other"), "is of cluster other"),
+        (hello_of(2, cluster_id="other"), "belongs to cluster other"),
         (hello_of(3), "node 3 listens there"),
         (hello_of(2, version=9), "speaks version 9"),
         (hello_of(1), "two nodes are number 1"),
@@ -408,7 +408,7 @@ async def test_what_is_no_node_is_not_talked_to(answer: bytes) -> None:
     links = links_to(await stranger.open())
     failure = await failure_of(links)
     assert not failure.was_sent
-    assert "sent what is no answer" in str(failure)
+    assert "sent a malformed answer" in str(failure)
     await links.close()
     stranger.close()
 
@@ -425,7 +425,7 @@ async def test_a_garbled_answer_ends_the_connection_with_an_unknown_outcome() ->
     for _ in range(2):
         failure = await failure_of(links)
         assert failure.was_sent
-        assert "sent what is no answer" in str(failure)
+        assert "sent a malformed answer" in str(failure)
     await links.close()
     stranger.close()
 

@@ -94,5 +94,5 @@ async def test_a_refusal_has_the_name_of_the_reference(
 async def test_what_is_no_sqs_is_garbled(http_server: RawHttpServer, status: int) -> None:
     http_server.respond = lambda heard: answer(status, b"<html>")
     async with client_of(http_server) as client:
-        with pytest.raises(Garbled, match="is not that of an SQS door"):
+        with pytest.raises(Garbled, match="does not answer like SQS"):
             await client.url_of("orders")

@@ -1,13 +1,16 @@
 """Queue attributes have SQS's names, bounds, defaults and refusals; ours are beside them."""
 
 import json
+import re
 from dataclasses import fields
+from pathlib import Path
 
 import botocore.loaders
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import duolog
 from duolog.config.queue import (
     EXTENSION_PREFIX,
     READ_ONLY_ATTRIBUTES,
@@ -30,6 +33,10 @@ from duolog.model.queue_errors import (
 
 FIFO = {"FifoQueue": "true"}
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
+OUR_OWN = {name for name in QUEUE_ATTRIBUTES if name.startswith(EXTENSION_PREFIX)}
+SOURCES = Path(duolog.__file__).parent
+ONLY_SHOWN = {"policy", "kms_master_key_id", "kms_reuse_seconds", "sse_enabled"}
+"""Fields of attributes that are kept and told, and change nothing."""
 
 
 def redrive(queue: str = "dead", count: object = 3) -> str:
@@ -45,7 +52,24 @@ def test_every_attribute_of_the_model_of_sqs_is_known() -> None:
 
 def test_every_attribute_has_a_field_and_every_field_an_attribute() -> None:
     held = [attribute.field for attribute in QUEUE_ATTRIBUTES.values()]
-    assert sorted(held) == sorted(field.name for field in fields(QueueConfig))
+    assert [
+        f"declare the attribute whose field is `{field.name}` in _OF_SQS or _OUR_OWN in"
+        " src/duolog/config/queue_attributes.py"
+        for field in fields(QueueConfig)
+        if field.name not in held
+    ] == []
+    assert len(held) == len(set(held))
+
+
+def test_every_attribute_takes_effect() -> None:
+    paths = [path for path in SOURCES.rglob("*.py") if path != SOURCES / "config" / "queue.py"]
+    texts = [path.read_text() for path in paths]
+    assert [
+        f"nothing in src/duolog reads `config.{attribute.field}`: the attribute {name} does nothing"
+        for name, attribute in QUEUE_ATTRIBUTES.items()
+        if attribute.field not in ONLY_SHOWN
+        and not any(re.search(rf"\.{attribute.field}\b", text) for text in texts)
+    ] == []
 
 
 def test_every_attribute_is_on_the_reference_page() -> None:
@@ -56,16 +80,17 @@ def test_every_attribute_is_on_the_reference_page() -> None:
 def test_without_attributes_everything_is_as_sqs_has_it() -> None:
     config = parse_queue_config("orders", {})
     assert config == QueueConfig()
-    assert attribute_texts(config) == {
+    texts = attribute_texts(config)
+    assert {name: text for name, text in texts.items() if name not in OUR_OWN} == {
         "DelaySeconds": "0",
         "MaximumMessageSize": "1048576",
         "MessageRetentionPeriod": "345600",
         "ReceiveMessageWaitTimeSeconds": "0",
         "VisibilityTimeout": "30",
         "SqsManagedSseEnabled": "false",
-        "duolog:Delivery": "at-least-once",
-        "duolog:RetainDeleted": "0",
-        "duolog:PushConcurrency": "4",
+    }
+    assert {name: texts.get(name, "") for name in OUR_OWN} == {
+        name: QUEUE_ATTRIBUTES[name].default_text for name in OUR_OWN
     }
 
 
@@ -87,6 +112,14 @@ BOUNDS = {
     "duolog:RetainDeleted": (0, 1_209_600),
     "duolog:PushConcurrency": (1, 100),
 }
+
+
+def test_the_bounds_of_every_number_are_tried() -> None:
+    assert [
+        f'add `"{name}": (<least>, <most>),` to BOUNDS in tests/unit/config/test_queue.py'
+        for name, attribute in QUEUE_ATTRIBUTES.items()
+        if attribute.kind == "int" and name not in BOUNDS
+    ] == []
 
 
 @pytest.mark.parametrize(("name", "bounds"), BOUNDS.items())

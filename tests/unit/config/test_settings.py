@@ -73,7 +73,10 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
-        ({"DUOLOG_NODE_IDD": "1"}, "DUOLOG_NODE_IDD is no setting; did you mean DUOLOG_NODE_ID?"),
+        (
+            {"DUOLOG_NODE_IDD": "1"},
+            "DUOLOG_NODE_IDD is not a setting; did you mean DUOLOG_NODE_ID?",
+        ),
         ({"DUOLOG_NODE_ID": "x"}, r"node.id \(environment variable DUOLOG_NODE_ID\) is 'x'"),
     ],
 )
@@ -97,7 +100,7 @@ def test_variables_that_an_orchestrator_sets_beside_a_service_are_not_ours() -> 
         ({"kafka.listen": ""}, "must be host:port"),
         ({"kafka.listen": "0.0.0.0:9092"}, "kafka.advertised must be an address that clients"),
         ({"group.min.session.timeout.ms": "2000000"}, "must not exceed group.max.session"),
-        ({"topic.flush.ms": "1"}, "set durability"),
+        ({"topic.flush.ms": "1"}, "use durability"),
         ({"sqs.account.id": "1"}, "must be twelve digits"),
         ({"sqs.region": "Mars!"}, "must be lower-case letters, digits and hyphens"),
         ({"sqs.credentials": "A:1,A:2"}, "gives one key two secrets"),

@@ -37,7 +37,7 @@ def test_a_fifo_name_that_is_too_long_is_told_of_its_suffix() -> None:
 
 @pytest.mark.parametrize("name", [OFFSETS_TOPIC, "__queue_orders", "__transaction_state"])
 def test_a_queue_cannot_take_the_place_of_the_systems_topics(name: str) -> None:
-    with pytest.raises(InvalidParameterValue, match="the system itself uses"):
+    with pytest.raises(InvalidParameterValue, match="is reserved for the system"):
         check_queue_name(name)
 
 

@@ -51,7 +51,7 @@ async def test_a_hello_is_answered_with_one(neighbour: Neighbour) -> None:
 @pytest.mark.parametrize(
     ("hello", "refusal", "said"),
     [
-        (hello_of(1, cluster_id="other"), InvalidRequest, "is of cluster other"),
+        (hello_of(1, cluster_id="other"), InvalidRequest, "belongs to cluster other"),
         (hello_of(2), InvalidRequest, "two nodes are number 2"),
         (hello_of(1, version=9), UnsupportedVersion, "speaks version 9"),
     ],
@@ -206,7 +206,7 @@ async def test_who_asks_for_more_at_once_than_nodes_do_has_to_go(
     with capture_logs() as logs:
         stream.send(99, PARK)
         assert await stream.is_closed()
-    assert logs[0]["reason"] == "more requests at once than nodes may make"
+    assert logs[0]["reason"] == "too many concurrent requests"
     await until(lambda: neighbour.parked == 0)
 
 
@@ -239,7 +239,7 @@ async def test_who_does_not_say_who_it_is_has_to_go(neighbour: Neighbour) -> Non
     with capture_logs() as logs:
         stream = await visit(neighbour.listener.address)
         assert await stream.is_closed()
-    assert "did not say in time who it is" in logs[0]["reason"]
+    assert "no hello arrived in time" in logs[0]["reason"]
     stream.writer.close()
 
 

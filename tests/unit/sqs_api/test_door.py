@@ -24,7 +24,6 @@ from tests.unit.sqs_api.workbench import (
 from duolog.model.errors import StorageFailed
 from duolog.model.queue_errors import QueueDoesNotExist
 from duolog.ports.http import Memo, Request, Response
-from duolog.sqs_api.dispatch import MOVING, WAITING
 
 MODEL = botocore.session.get_session().get_service_model("sqs")
 
@@ -33,19 +32,6 @@ def refused(sqs: Workbench, response: Response) -> Refused:
     with pytest.raises(Refused) as caught:
         sqs.parse("ListQueues", response)
     return caught.value
-
-
-def test_every_action_of_the_api_is_served_once() -> None:
-    assert set(MOVING) | set(WAITING) == set(MODEL.operation_names)
-    assert not set(MOVING) & set(WAITING)
-
-
-def test_modules_are_named_for_their_actions() -> None:
-    handlers = [(name, handle) for name, handle in WAITING.items()]
-    handlers += [(name, each) for name, both in MOVING.items() for each in both if each]
-    for name, handle in handlers:
-        module = handle.__module__.rpartition(".")[2]
-        assert "".join(part.title() for part in module.split("_")) == name
 
 
 @pytest.mark.parametrize("action", MODEL.operation_names)

@@ -1,4 +1,4 @@
-"""Where an etcd is, as an operator writes it: `etcd://host:port,host:port`, `etcds://` with TLS."""
+"""Store addresses as operators write them: `etcd://host:port,host:port`, `etcds://` with TLS."""
 
 import re
 from typing import NamedTuple
@@ -15,7 +15,7 @@ _CLUSTER = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 class BadAddress(ValueError):
-    """The text is no address of a store; the message says what one looks like."""
+    """Text that is not a store's address; the message shows the right form."""
 
 
 class Endpoint(NamedTuple):
@@ -30,7 +30,7 @@ class Endpoint(NamedTuple):
 
 class StoreAddress(NamedTuple):
     endpoints: tuple[Endpoint, ...]
-    """At least one, none twice, in the order in which they are tried."""
+    """At least one endpoint, no duplicates, in the order in which they are tried."""
     with_tls: bool
 
     def __str__(self) -> str:
@@ -39,10 +39,10 @@ class StoreAddress(NamedTuple):
 
 
 def parse_store_address(text: str) -> StoreAddress:
-    """Raises BadAddress."""
+    """Parses an address; raises BadAddress."""
     scheme, separator, rest = text.strip().partition("://")
     if not separator or scheme not in _SCHEMES:
-        raise BadAddress(f"{text!r} is not an address of a store: write {_FORM}")
+        raise BadAddress(f"{text!r} is not the address of a store: write {_FORM}")
     endpoints = tuple(_parse_endpoint(part.strip()) for part in rest.rstrip("/").split(","))
     if len(endpoints) > ENDPOINTS_MAX:
         raise BadAddress(f"{text!r} names more than {ENDPOINTS_MAX} endpoints")
@@ -52,10 +52,10 @@ def parse_store_address(text: str) -> StoreAddress:
 
 
 def cluster_prefix(cluster: str) -> str:
-    """What all keys of this cluster begin with; several clusters can share an etcd."""
+    """Prefix of all keys of this cluster; several clusters can share an etcd."""
     if not _CLUSTER.fullmatch(cluster):
         raise BadAddress(
-            f"{cluster!r} is not a name of a cluster: use up to 100 letters, digits, '.', '_', '-'"
+            f"{cluster!r} is not a cluster name: use up to 100 letters, digits, '.', '_', '-'"
         )
     return f"/duolog/{cluster}/"
 

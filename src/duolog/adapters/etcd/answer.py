@@ -6,7 +6,8 @@ from duolog.adapters.etcd.failures import AnswerTooLarge, NoAnswer
 
 HEAD_BYTES_MAX = 64 * 1024
 BODY_BYTES_MAX = 32 * 1024 * 1024
-"""Of one answer, or of one message in a stream. etcd's own messages end at 2 MiB by default."""
+"""Limit of one answer, or of one message in a stream. etcd's own messages end at 2 MiB by
+default."""
 
 
 class AnswerReader:
@@ -16,13 +17,13 @@ class AnswerReader:
         self._body = bytearray()
         self._fed_bytes = 0
         self.status: int | None = None
-        """None until the head is complete."""
+        """HTTP status; None until the head is complete."""
         self.is_complete = False
         self.keeps_connection = False
-        """Known when the answer is complete: whether the next request can use it."""
+        """True if the next request can use the connection; valid once the answer is complete."""
 
     def feed(self, data: bytes) -> None:
-        """Raises NoAnswer for what is no HTTP, or too much of it."""
+        """Parses more bytes; raises NoAnswer if they are not HTTP, or too many."""
         self._fed_bytes += len(data)
         try:
             self._parser.feed_data(data)
@@ -34,18 +35,18 @@ class AnswerReader:
             raise AnswerTooLarge(f"its answer is longer than {self._body_bytes_max} bytes")
 
     def close(self) -> None:
-        """Nothing is fed any more. Reader and parser refer to each other, and the garbage
-        collector would come late for their buffers."""
+        """Ends the parsing: reader and parser refer to each other, and the garbage collector would
+        free their buffers late."""
         del self._parser
 
     def take_body(self) -> bytes:
-        """What has come of the body and was not taken yet."""
+        """The part of the body that has arrived and was not taken yet."""
         body = bytes(self._body)
         self._body.clear()
         return body
 
     def take_lines(self) -> list[bytes]:
-        """The lines that have come whole."""
+        """The complete lines that have arrived."""
         end = self._body.rfind(b"\n") + 1
         lines = bytes(self._body[:end]).splitlines()
         del self._body[:end]
@@ -64,6 +65,6 @@ class AnswerReader:
 
     def on_message_complete(self) -> None:
         if self.status is not None:
-            # An answer after the answer is to nothing that was asked.
+            # A second answer belongs to no request: the connection cannot be trusted any more.
             self.keeps_connection = not self.is_complete and self._parser.should_keep_alive()
             self.is_complete = True

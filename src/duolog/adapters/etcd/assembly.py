@@ -1,4 +1,4 @@
-"""Puts the answers to a watch together to whole revisions, each once. Pure: no clock, no IO."""
+"""Assembles the answers to a watch into whole revisions, each once. Pure: no clock, no IO."""
 
 from collections.abc import Iterator
 
@@ -8,11 +8,11 @@ from duolog.adapters.etcd.messages import Event, WatchAnswer
 class Assembly:
     def __init__(self, from_revision: int) -> None:
         self.next_revision = from_revision
-        """All before it was handed out, or concerned no watched key: go on from here."""
+        """Revision to resume from: all before it were returned, or changed no watched key."""
         self._revision = 0
         self._held: list[Event] = []
-        """Of `_revision`, which the next message may go on with. etcd bounds how much that is,
-        as it bounds a transaction."""
+        """Events of `_revision`, which the next message may continue. etcd bounds their size, as it
+        bounds a transaction's."""
 
     def take(self, answer: WatchAnswer) -> Iterator[tuple[int, list[Event]]]:
         for event in answer.events:
@@ -27,12 +27,12 @@ class Assembly:
             return
         yield from self._complete()
         if not answer.events and not answer.created and not answer.canceled:
-            # A report of progress: etcd sends it only after everything before it. The message
-            # that the watch is there names a revision too, but that one is still to come.
+            # A progress report: etcd sends it only after everything before it. The message that
+            # announces the watch names a revision, too, but that one is still to come.
             self.next_revision = max(self.next_revision, answer.header.revision + 1)
 
     def restart(self) -> None:
-        """The stream broke; the next one begins with the revision that was incomplete."""
+        """Drops an incomplete revision after the stream broke; the next stream begins with it."""
         self._held = []
         self._revision = 0
 

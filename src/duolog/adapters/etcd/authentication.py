@@ -1,4 +1,4 @@
-"""The token that stands for a user and a password, until etcd forgets it."""
+"""Authentication by user and password, with a token that is valid until etcd forgets it."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from duolog.adapters.etcd.security import Credentials
 _tokens = Decoder(TokenAnswer)
 
 _NO_TOKEN = ""
-"""What an etcd without authentication gives."""
+"""Token of an etcd without authentication."""
 
 
 class Authentication:
@@ -24,17 +24,17 @@ class Authentication:
         return self._credentials is not None
 
     async def token(self, gateway: Gateway, deadline: float) -> str:
-        """Raises NotSent and Refused."""
+        """The token, requested first if there is none. Raises NotSent and Refused."""
         if self._token is not None:
             return self._token
         if self._renewal is None:
-            # One for all who need it: checking a password is made to be slow.
+            # One request serves all callers: checking a password is slow by design.
             self._renewal = asyncio.create_task(self._renew(gateway, deadline))
             self._renewal.add_done_callback(self._renewed)
         return await asyncio.shield(self._renewal)
 
     def forget(self, token: str) -> None:
-        """etcd does not take it any more; a newer one is kept."""
+        """Forgets a token that etcd no longer accepts, unless a newer one has replaced it."""
         if self._credentials is not None and self._token == token:
             self._token = None
 
@@ -52,7 +52,7 @@ class Authentication:
                 raise NotSent(refused.message) from None
             raise Refused(refused.code, f"user {user!r}: {refused.message}") from None
         except NoAnswer as problem:
-            # To whoever needs the token: the request itself is still here.
+            # NotSent, because the caller's own request has not left yet.
             raise NotSent(str(problem)) from None
 
     def _renewed(self, renewal: asyncio.Task[str]) -> None:

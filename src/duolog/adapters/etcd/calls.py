@@ -1,4 +1,4 @@
-"""Requests that go to another endpoint when one fails, as far as repeating them is safe."""
+"""Requests that fail over to another endpoint, if repeating them is safe."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from duolog.adapters.etcd.session import Session
 from duolog.ports.metastore import StoreUnavailable
 
 _PAUSE_S = 0.05
-"""Before all endpoints are tried again; an election takes a while."""
+"""Pause before all endpoints are tried again; an election takes a while."""
 
 
 class Calls:
@@ -24,12 +24,14 @@ class Calls:
     async def call(
         self, path: str, request: dict[str, Any], decoder: Decoder[A], *, repeatable: bool
     ) -> A:
-        """Raises StoreUnavailable at the deadline, or when the outcome is unknown and the
-        request is not repeatable. Raises Refused, of the kind that does not pass, and
-        AnswerTooLarge."""
+        """Sends a request and returns its answer, trying one endpoint after another.
+
+        Raises StoreUnavailable at the deadline, or if the outcome is unknown and the request is not
+        repeatable. Raises AnswerTooLarge, and Refused if the error is a lasting one.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout_s
-        # Two endpoints that say nothing can be left in time for a third, where there is one.
+        # Divided so that two silent endpoints leave time for a third, if there is one.
         is_divided = repeatable and len(self._endpoints.in_order()) > 1
         attempt_s = self._timeout_s / 2.5 if is_divided else self._timeout_s
         problems: dict[Endpoint, RequestFailed] = {}
@@ -44,7 +46,7 @@ class Calls:
                     raise
                 except RequestFailed as problem:
                     _raise_unless_it_may_be_tried_again(gateway, problem, repeatable)
-                    # A try that the deadline cut short has the least to say.
+                    # An attempt that the deadline cut short is the least informative.
                     if loop.time() < deadline or gateway.endpoint not in problems:
                         problems[gateway.endpoint] = problem
                     self._endpoints.suspect(gateway)

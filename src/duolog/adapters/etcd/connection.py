@@ -1,4 +1,4 @@
-"""One connection to one endpoint: a request, then its answer, then the next."""
+"""One connection to one endpoint, for one request after another."""
 
 import asyncio
 import contextlib
@@ -18,11 +18,12 @@ _KEEPALIVE = {
     socket.TCP_KEEPINTVL: 1,
     socket.TCP_KEEPCNT: 3,
 }
-"""A watch only listens, and would never notice that the other machine was switched off."""
+"""Keepalive options: a watch only listens, and would otherwise never notice that the other machine
+was switched off."""
 
 
 class Connection:
-    """Made by `connect`. It is of no use any more after a failure: abort it."""
+    """Connection made by `connect`. Abort it after a failure: it cannot be used any more."""
 
     def __init__(
         self, endpoint: Endpoint, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -48,12 +49,12 @@ class Connection:
         return answer.status, answer.take_body()
 
     def stream(self, path: str, body: bytes, token: str | None) -> "Stream":
-        """Send what is answered by messages without an end; nothing else can be asked here."""
+        """Sends a request whose answer is an endless stream; the connection serves nothing else."""
         self._send(path, body, token)
         return Stream(self)
 
     def abort(self) -> None:
-        """Whoever waits for an answer is told that there is none."""
+        """Closes the connection; a pending request fails with NoAnswer."""
         self._writer.transport.abort()
 
     def _send(self, path: str, body: bytes, token: str | None) -> None:
@@ -65,7 +66,7 @@ class Connection:
         self._writer.write(head.encode("ascii") + body)
 
     async def receive(self, answer: AnswerReader) -> None:
-        """Take some more of the answer. Raises NoAnswer."""
+        """Feeds received bytes to the answer. Raises NoAnswer."""
         try:
             data = await self._reader.read(_READ_BYTES_MAX)
         except OSError as error:
@@ -76,8 +77,10 @@ class Connection:
 
 
 class Stream:
-    """The messages of an answer that goes on, each a line. Not a generator: what holds a
-    connection must be closed at once, not when the event loop finds the time."""
+    """Messages of a streamed answer, one per line.
+
+    Not a generator: the connection must be closed at once, not when the event loop finds the time.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -85,7 +88,7 @@ class Stream:
         self._lines: deque[bytes] = deque()
 
     async def next(self) -> bytes:
-        """Raises NoAnswer and Refused."""
+        """The next message. Raises NoAnswer and Refused."""
         while not self._lines:
             if self._answer.is_complete:
                 raise self._end()
@@ -105,7 +108,7 @@ class Stream:
 
 
 async def connect(endpoint: Endpoint, tls: ssl.SSLContext | None) -> Connection:
-    """Raises NotSent."""
+    """Opens a connection; raises NotSent."""
     try:
         reader, writer = await asyncio.open_connection(
             endpoint.host, endpoint.port, ssl=tls, limit=_READ_BYTES_MAX

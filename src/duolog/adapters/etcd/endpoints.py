@@ -1,9 +1,9 @@
-"""Which endpoint is used, and the probe that notices when it should be another one.
+"""Choice of the endpoint in use, and the probe that notices when another one is needed.
 
-A frozen member accepts connections and says nothing; one that is cut off from the others still
-serves watches in which nothing happens any more. Both fail a linearizable read, so that is what
-the endpoint in use is asked for, again and again. Leaving it breaks all its connections: every
-request and every watch finds out in the one way it has to know anyway.
+A frozen member accepts connections and stays silent; one that is cut off from the others still
+serves watches, in which nothing happens any more. Both fail a linearizable read, so the endpoint in
+use is probed with one, again and again. Moving away breaks all its connections: requests and
+watches notice it as they notice any broken connection.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ log = get_logger("etcd")
 PROBE_INTERVAL_S = 0.5
 PROBE_TIMEOUT_S = 1.0
 _PAUSE_S = 0.1
-"""Between two probes, however often the endpoint is suspected."""
+"""Shortest pause between two probes, however often the endpoint is suspected."""
 
 Probe = Callable[[Gateway, float], Awaitable[None]]
-"""Ask for a linearizable read until a deadline; raises RequestFailed when there is none."""
+"""Makes a linearizable read until a deadline; raises RequestFailed if there is no answer."""
 
 
 class Endpoints:
@@ -47,23 +47,23 @@ class Endpoints:
 
     @property
     def current(self) -> Gateway:
-        """The one that is probed, and therefore the only one for watches."""
+        """The endpoint in use. Only this one is probed, so watches use no other."""
         if self._closed:
             raise StoreUnavailable("the metadata store is closed")
         return self._current
 
     def in_order(self) -> list[Gateway]:
-        """All, the current one first."""
+        """All endpoints, the current one first."""
         at = self._gateways.index(self.current)
         return self._gateways[at:] + self._gateways[:at]
 
     def suspect(self, gateway: Gateway) -> None:
-        """Something failed there: probe it now."""
+        """Probes an endpoint now, because something failed there."""
         if gateway is self._current:
             self._suspected.set()
 
     async def moved_within(self, seconds: float) -> None:
-        """Wait so long at most for the choice of another endpoint."""
+        """Waits for a move to another endpoint, for so long at most."""
         await _wait(self._moved, seconds)
 
     async def close(self) -> None:
@@ -89,17 +89,18 @@ class Endpoints:
             await asyncio.sleep(_PAUSE_S)
 
     async def _move(self, problem: RequestFailed) -> bool:
-        """To the first endpoint that answers. If none does, moving gains nothing.
+        """Moves to the first endpoint that answers; False if none does, since moving then gains
+        nothing.
 
-        The current one is asked once more: if this whole process stood still for a while, its
-        answer only seemed to be late, and leaving would break off requests for nothing.
+        The current one is asked once more: if this whole process was stalled, its answer only
+        seemed late, and leaving would break requests for nothing.
         """
         chosen = await self._first_that_answers(self.in_order())
         if chosen is None or chosen is self._current:
             return chosen is not None
         left, self._current = self._current, chosen
         log.warning(
-            "another etcd endpoint is used",
+            "etcd endpoint changed",
             left=str(left.endpoint),
             reason=str(problem),
             chosen=str(chosen.endpoint),
@@ -135,7 +136,7 @@ class Endpoints:
 
 
 async def _wait(event: asyncio.Event, seconds_max: float) -> None:
-    # Not wait_for: until Python 3.12 it forgets a cancellation that comes with the event.
+    # Not wait_for: before Python 3.12 it loses a cancellation that comes with the event.
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds_max):
             await event.wait()

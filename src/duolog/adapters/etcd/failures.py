@@ -1,4 +1,4 @@
-"""How a request to etcd can fail, by what is known about its outcome."""
+"""Failures of requests to etcd, by what is known about their outcome."""
 
 
 class RequestFailed(Exception):
@@ -6,20 +6,19 @@ class RequestFailed(Exception):
 
 
 class NotSent(RequestFailed):
-    """The endpoint got nothing of it: it can be sent elsewhere, whatever it is."""
+    """The endpoint received nothing of it: any request can safely be sent elsewhere."""
 
 
 class NoAnswer(RequestFailed):
-    """It was sent; whether it was done is unknown."""
+    """The request was sent, and may or may not have been carried out."""
 
 
 class AnswerTooLarge(NoAnswer):
-    """The answer is longer than what is taken."""
+    """The answer exceeds the size limit."""
 
 
-# Of gRPC's status codes, those that say nothing about what was asked, only that etcd, or this
-# member of it, could not do it just now: cancelled, unknown, deadline exceeded, aborted,
-# internal, unavailable.
+# gRPC status codes that are not about the request, only about etcd, or this member of it, being
+# unable just now: cancelled, unknown, deadline exceeded, aborted, internal, unavailable.
 _PASSING_CODES = frozenset({1, 2, 4, 10, 13, 14})
 PERMISSION_DENIED = 7
 _UNAUTHENTICATED = 16
@@ -37,12 +36,12 @@ class Refused(RequestFailed):
 
     @property
     def is_passing(self) -> bool:
-        """Whether another member, or the same one later, may answer otherwise."""
+        """True if another member, or the same one later, may answer otherwise."""
         return self.code in _PASSING_CODES
 
     @property
     def wants_token(self) -> bool:
-        """etcd has forgotten the token, or was given none."""
+        """True if etcd has forgotten the token, or received none."""
         return self.code == _UNAUTHENTICATED or "user name is empty" in self.message
 
     @property
@@ -55,9 +54,9 @@ class Refused(RequestFailed):
 
     @property
     def advice(self) -> str:
-        """What an operator can do about it, where etcd does not say."""
+        """Advice for operators, if etcd's message has none."""
         if "database space exceeded" in self.message:
             return "; compact and defragment it, then disarm its alarm"
         if self.wants_token:
-            return "; it wants a user and a password"
+            return "; it requires a user and a password"
         return ""

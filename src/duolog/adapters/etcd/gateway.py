@@ -1,4 +1,4 @@
-"""The gateway of one endpoint: its connections, and requests with a deadline."""
+"""Gateway of one endpoint: its connections, and requests with a deadline."""
 
 import asyncio
 import ssl
@@ -11,21 +11,21 @@ from duolog.adapters.etcd.failures import NoAnswer, NotSent
 from duolog.adapters.etcd.messages import refusal
 
 REQUESTS_MAX = 32
-"""Under way at once at one endpoint, each on a connection; further ones wait for their turn."""
+"""Limit of requests to one endpoint at once, each on a connection; further ones wait for a slot."""
 
 CONNECT_SECONDS_MAX = 1.0
-"""An endpoint that swallows packets leaves time for the next one."""
+"""Limit of connecting, so that an endpoint that swallows packets leaves time for the next one."""
 
 
 class Gateway:
-    """Deadlines are times of the event loop."""
+    """Pool of connections to one endpoint. Deadlines are times of the event loop."""
 
     def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
         self.endpoint = endpoint
         self._tls = tls
         self._turns = asyncio.Semaphore(REQUESTS_MAX)
         self._kept: list[Connection] = []
-        """Free for the next request; the one used last is taken first."""
+        """Idle connections; the one used last is taken first."""
         self._used: set[Connection] = set()
         self._streaming: list[Connection] = []
         self._is_closed = False
@@ -36,7 +36,7 @@ class Gateway:
             async with asyncio.timeout_at(deadline):
                 await self._turns.acquire()
         except TimeoutError:
-            raise NotSent(f"{REQUESTS_MAX} requests before this one are not answered") from None
+            raise NotSent(f"{REQUESTS_MAX} earlier requests are still unanswered") from None
         try:
             connection = self._take_kept() or await self._connect(deadline)
             status, answer = await self._ask(connection, path, body, token, deadline)
@@ -47,14 +47,14 @@ class Gateway:
         return answer
 
     async def stream(self, path: str, body: bytes, token: str | None, deadline: float) -> Stream:
-        """An answer without an end, on a connection of its own that is made in time."""
+        """Opens a streamed answer, on a connection of its own."""
         connection = await self._connect(deadline)
         self._streaming = [each for each in self._streaming if each.is_open]
         self._streaming.append(connection)
         return connection.stream(path, body, token)
 
     def abort(self) -> None:
-        """Break off everything. Nobody who waits for an answer from here waits any longer."""
+        """Closes all connections; every pending request fails."""
         for connection in [*self._kept, *self._used, *self._streaming]:
             connection.abort()
         self._kept.clear()
@@ -102,7 +102,7 @@ class Gateway:
         try:
             yield
         except BaseException:
-            # The rest of an answer that nobody waits for must not meet the next request.
+            # The rest of an unread answer must not be taken for the next request's.
             connection.abort()
             raise
         finally:

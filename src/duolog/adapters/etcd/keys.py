@@ -1,4 +1,5 @@
-"""Callers' keys and etcd's: all of a cluster's are under one prefix that callers never see."""
+"""Maps keys of callers to etcd's: all of a cluster's are under one prefix that callers never
+see."""
 
 from duolog.adapters.etcd.messages import Event, KeyValue
 from duolog.ports.metastore import Change, ChangeSet, Entry, LeaseId, StoreUnavailable
@@ -13,8 +14,10 @@ class Keys:
         return (self._prefix + key).encode()
 
     def range(self, prefix: str) -> tuple[bytes, bytes]:
-        """The half-open range of the keys with this prefix. Keys are UTF-8, in which no byte
-        is 0xff, so that adding one to the last byte is exact."""
+        """The half-open range of the keys with this prefix.
+
+        Keys are UTF-8, in which no byte is 0xff, so that adding one to the last byte is exact.
+        """
         first = self.full(prefix)
         return first, first[:-1] + bytes([first[-1] + 1])
 
@@ -35,7 +38,9 @@ class Keys:
         try:
             text = key.decode()
         except UnicodeDecodeError:
-            raise StoreUnavailable(f"etcd holds a key that is no text, {key!r}") from None
+            raise StoreUnavailable(f"etcd holds a key that is not text, {key!r}") from None
         if not text.startswith(self._prefix):
-            raise StoreUnavailable(f"etcd answers with {text!r}, which was not asked for")
+            raise StoreUnavailable(
+                f"etcd answers with {text!r}, which is outside the cluster's prefix"
+            )
         return text[len(self._prefix) :]

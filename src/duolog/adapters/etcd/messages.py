@@ -1,7 +1,7 @@
-"""etcd's messages as its gateway writes them in JSON.
+"""Messages of etcd, as its gateway writes them in JSON.
 
-The gateway leaves out what is zero, writes 64-bit integers as text, and bytes as base64;
-msgspec reads all three. Only the fields that are used are named.
+The gateway leaves out zeroes, writes 64-bit integers as text, and bytes as base64; msgspec reads
+all three. Only the fields that are used are named.
 """
 
 from typing import Any, Generic, TypeVar
@@ -37,11 +37,11 @@ class TransactionAnswer(Answer):
 
 
 class LeaseAnswer(Answer):
-    """To granting, keeping alive and revoking."""
+    """Answer to granting, keeping alive and revoking a lease."""
 
     ID: int = 0
     TTL: int = 0
-    """In seconds. Left out, as zero, when a lease to be kept alive is gone."""
+    """Remaining time in seconds; omitted, as zero, when a lease to be kept alive is gone."""
 
 
 class TokenAnswer(Answer):
@@ -59,7 +59,7 @@ class WatchAnswer(Answer):
     compact_revision: int = 0
     cancel_reason: str = ""
     fragment: bool = False
-    """More events of the last revision may come with the next message."""
+    """True if more events of the last revision may come with the next message."""
     events: list[Event] = []
 
 
@@ -72,7 +72,7 @@ class _StreamError(msgspec.Struct):
 
 
 class _Streamed(msgspec.Struct):
-    """A line of a streamed answer; exactly one of the two is there."""
+    """A line of a streamed answer, with exactly one of the two fields."""
 
     result: msgspec.Raw = msgspec.Raw()
     error: _StreamError | None = None
@@ -90,10 +90,10 @@ _streamed = msgspec.json.Decoder(_Streamed, strict=False)
 
 
 class Decoder(Generic[A]):
-    """Reads the answers of one kind. Raises NoAnswer for what is none, and Refused."""
+    """Decodes answers of one kind. Raises Refused, and NoAnswer for anything else."""
 
     def __init__(self, kind: type[A], *, streamed: bool = False) -> None:
-        """`streamed`: the gateway wraps each answer of a call that it takes for a stream."""
+        """`streamed` is for calls whose answers the gateway wraps in `result`, as in a stream."""
         self._answers = msgspec.json.Decoder(kind, strict=False)
         self._is_streamed = streamed
 
@@ -112,7 +112,7 @@ def _unwrapped(line: bytes) -> msgspec.Raw:
 
 
 def refusal(status: int, body: bytes) -> Refused | NoAnswer:
-    """What an answer with another status than 200 says."""
+    """The failure in an answer whose status is not 200."""
     try:
         error = _errors.decode(body)
     except msgspec.DecodeError:

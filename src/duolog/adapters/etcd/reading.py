@@ -1,4 +1,4 @@
-"""Linearizable reads, in pages: no read here is marked serializable."""
+"""Linearizable reads, in pages; none is marked serializable."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from duolog.adapters.etcd.messages import Decoder, KeyValue, RangeAnswer
 from duolog.ports.metastore import Entry, Snapshot, StoreUnavailable
 
 PAGE_KEYS_MAX = 5_000
-"""Keys of one answer; fewer when their values are large. For each page, etcd 3.4 counts all keys
-that are left, so that small pages are slow."""
+"""Limit of keys per answer, lowered if their values are large. For each page, etcd 3.4 counts all
+remaining keys, so that small pages are slow."""
 
 _RESTARTS_MAX = 3
-"""Of a range whose revision is compacted while it is read."""
+"""Limit of restarts of a range whose revision is compacted while it is read."""
 
 _ranges = Decoder(RangeAnswer)
 
@@ -37,7 +37,7 @@ class Reading:
         raise StoreUnavailable("etcd is compacted faster than it can be read")
 
     async def _range(self, first: bytes, end: bytes) -> Snapshot:
-        """All pages at the revision of the first one."""
+        """All pages, at the revision of the first one."""
         request: dict[str, Any] = {"key": first, "range_end": end, "limit": PAGE_KEYS_MAX}
         stored: list[KeyValue] = []
         while True:

@@ -1,4 +1,4 @@
-"""Who the client is, and whom it trusts."""
+"""Credentials of the client, and the certificates that it trusts."""
 
 import ssl
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """PEM files. etcd's gateway refuses client certificates that have a CommonName."""
+    """PEM files for TLS. etcd's gateway refuses client certificates that have a CommonName."""
 
     ca: Path | None = None
-    """Whom to trust instead of the system's list of authorities."""
+    """Certificates to trust instead of the system's authorities."""
     certificate: Path | None = None
     key: Path | None = None
-    """Of the certificate, where the same file does not hold both."""
+    """Key of the certificate, unless one file holds both."""
 
 
 def client_context(files: TlsFiles) -> ssl.SSLContext:
-    """Blocking: it reads the files. Raises StoreUnavailable when they are of no use."""
+    """TLS context from the files. Blocking. Raises StoreUnavailable if they cannot be used."""
     try:
         context = ssl.create_default_context(cafile=files.ca)
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What is the same for every request: the token, and that all endpoints are of one cluster."""
+"""Session with etcd: adds the token, and checks that all endpoints belong to one cluster."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class Session:
         decoder: Decoder[A],
         deadline: float,
     ) -> A:
-        """Raises NotSent, NoAnswer and Refused."""
+        """The decoded answer. Raises NotSent, NoAnswer and Refused."""
         await self._identify(gateway, deadline)
         body = encode(request)
         token = await self._authentication.token(gateway, deadline)
@@ -37,7 +37,7 @@ class Session:
         except Refused as refused:
             if not refused.wants_token or not self._authentication.is_possible:
                 raise
-            # Nothing was done without a valid token, so that this repeats nothing.
+            # etcd does nothing without a valid token, so this repeats nothing.
             self._authentication.forget(token)
             token = await self._authentication.token(gateway, deadline)
             answer = await gateway.ask(path, body, token, deadline)
@@ -48,7 +48,7 @@ class Session:
     async def watch(
         self, gateway: Gateway, request: dict[str, Any], deadline: float
     ) -> "WatchStream":
-        """Raises NotSent, NoAnswer and Refused."""
+        """Opens a watch. Raises NotSent, NoAnswer and Refused."""
         await self._identify(gateway, deadline)
         token = await self._authentication.token(gateway, deadline)
         stream = await gateway.stream("/v3/watch", encode(request), token, deadline)
@@ -58,7 +58,8 @@ class Session:
         self._authentication.forget(token)
 
     async def _identify(self, gateway: Gateway, deadline: float) -> None:
-        """Once, before an endpoint is used: what is written to another cluster is written."""
+        """Checks an endpoint's cluster once, before first use: a write to another one cannot be
+        undone."""
         if gateway.endpoint in self._identified:
             return
         try:
@@ -69,13 +70,13 @@ class Session:
         self._identified.add(gateway.endpoint)
 
     def check(self, header: Header) -> None:
-        """Raises NoAnswer for what a member of another cluster says."""
+        """Checks an answer's cluster; raises NoAnswer if it is another one."""
         if self._cluster_id is None:
             self._cluster_id = header.cluster_id
         elif header.cluster_id != self._cluster_id:
             raise NoAnswer(
-                f"it is of the etcd cluster {header.cluster_id}, and others that were given are"
-                f" of {self._cluster_id}"
+                f"it belongs to etcd cluster {header.cluster_id}, and another endpoint to"
+                f" {self._cluster_id}"
             )
 
 
@@ -86,11 +87,11 @@ class WatchStream:
         self._token = token
 
     async def next(self) -> WatchAnswer:
-        """Raises NoAnswer, and Refused when the watch is not permitted."""
+        """The next answer. Raises NoAnswer, and Refused if the watch is not permitted."""
         answer = _watched.read(await self._stream.next())
         self._session.check(answer.header)
         if answer.canceled and "permission denied" in answer.cancel_reason:
-            # It says the same of a token that it has forgotten.
+            # etcd gives the same reason for a token that it has forgotten.
             self._session.forget(self._token)
             raise Refused(PERMISSION_DENIED, answer.cancel_reason)
         return answer

@@ -1,7 +1,7 @@
 """MetaStore on etcd.
 
-A transaction that was sent and not answered is never sent again, since nobody knows whether it
-was committed: StoreUnavailable says so, and whoever asked for it reads what happened.
+A transaction that was sent and not answered is never sent again, since it may have been committed:
+StoreUnavailable says so, and the caller reads what happened.
 """
 
 import asyncio
@@ -67,9 +67,9 @@ class EtcdStore:
         probe_interval_s: float = PROBE_INTERVAL_S,
         probe_timeout_s: float = PROBE_TIMEOUT_S,
     ) -> "EtcdStore":
-        """Use the etcd of which these are members; all keys are put under the prefix.
+        """Connects to the etcd of these members; all keys are put under the prefix.
 
-        Without `tls`, connections are plain. Raises StoreUnavailable when etcd does not answer.
+        Without `tls`, connections are plain. Raises StoreUnavailable if etcd does not answer.
         """
         if isinstance(tls, TlsFiles):
             tls = await asyncio.to_thread(client_context, tls)
@@ -81,7 +81,7 @@ class EtcdStore:
             try:
                 await session.ask(gateway, "/v3/kv/range", request, _probes, deadline)
             except Refused as refused:
-                # To refuse for a lasting reason, it had to know the present state.
+                # A lasting refusal still proves that the member knows the present state.
                 if refused.is_passing:
                     raise
 
@@ -118,10 +118,10 @@ class EtcdStore:
         return TransactionResult(answer.succeeded, answer.header.revision)
 
     async def grant_lease(self, ttl_ms: int) -> LeaseId:
-        """etcd counts in whole seconds, so that the lease can last up to one second longer."""
+        """Grants a lease, in whole seconds as etcd counts: it can last up to one second longer."""
         request = {"TTL": -(-ttl_ms // 1000)}
         with _refusals():
-            # A lease that nobody heard of ends by itself: granting another one is harmless.
+            # A lease whose grant was lost expires by itself: granting another one is harmless.
             answer = await self._calls.call("/v3/lease/grant", request, _leases, repeatable=True)
         return LeaseId(answer.ID)
 
@@ -165,7 +165,7 @@ class EtcdStore:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """etcd's refusals as the port's."""
+    """Translates etcd's refusals into the port's."""
     try:
         yield
     except Refused as refused:

@@ -1,4 +1,4 @@
-"""Watches that go on, on another endpoint if need be, until they are closed."""
+"""Watches that survive failures, on another endpoint if need be, until they are closed."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -16,10 +16,10 @@ from duolog.ports.metastore import ChangeSet, Compacted, StoreUnavailable
 log = get_logger("etcd")
 
 _REOPEN_S = 0.2
-"""Between two tries on an endpoint, unless another one is chosen in the meantime."""
+"""Pause before an endpoint is tried again, cut short when another one is chosen."""
 
 _DENIALS_MAX = 2
-"""In a row. The first can be about a forgotten token."""
+"""Consecutive denials before a watch gives up; the first can be about a forgotten token."""
 
 
 class Watching:
@@ -41,7 +41,7 @@ class Watching:
             try:
                 stream = await self._open(gateway, prefix, assembly.next_revision)
                 if gateway is not self._endpoints.current:
-                    # It was left while the watch began there, and is no longer probed.
+                    # The endpoint was left while the watch began there, and is no longer probed.
                     continue
                 failures.clear()
                 while True:
@@ -59,7 +59,7 @@ class Watching:
             await self._endpoints.moved_within(_REOPEN_S)
 
     async def _open(self, gateway: Gateway, prefix: str, from_revision: int) -> WatchStream:
-        """A watch that etcd has said to be there."""
+        """A watch that etcd has confirmed."""
         first, end = self._keys.range(prefix)
         request = {
             "key": first,
@@ -82,7 +82,7 @@ class Watching:
 
 
 class _Failures:
-    """Of one watch, since it last began."""
+    """Failures of one watch since it last began."""
 
     def __init__(self) -> None:
         self.clear()
@@ -92,7 +92,7 @@ class _Failures:
         self._is_reported = False
 
     def add(self, gateway: Gateway, problem: RequestFailed) -> None:
-        """Raises StoreUnavailable when there is no hope."""
+        """Counts and logs a failure; raises StoreUnavailable if retrying is hopeless."""
         if isinstance(problem, Refused) and not problem.is_passing:
             self._denials += 1
             if self._denials >= _DENIALS_MAX:
@@ -103,7 +103,7 @@ class _Failures:
 
 
 def _check(answer: WatchAnswer) -> None:
-    """Raises Compacted, and NoAnswer when this watch has ended otherwise."""
+    """Raises Compacted, or NoAnswer if this watch has ended otherwise."""
     if answer.canceled and answer.compact_revision:
         raise Compacted(f"the oldest revision to watch from is {answer.compact_revision}")
     if answer.canceled:

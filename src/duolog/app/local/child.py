@@ -31,7 +31,7 @@ class Child:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # An interrupt from the terminal is for whoever supervises.
+                # A process group of its own, so that Ctrl-C reaches only the supervisor.
                 process_group=0,
             )
 
@@ -45,7 +45,8 @@ class Child:
                 self._process.kill()
 
     async def stop(self) -> None:
-        """By SIGTERM, and by force when that takes too long, or if it was frozen."""
+        """Stop by SIGTERM, and by SIGKILL if that takes too long; a frozen process is continued
+        first."""
         if self._process is None or not self.is_running:
             return
         with suppress(ProcessLookupError):

@@ -51,7 +51,8 @@ def node_command(
         *("--admin", node.admin),
         *("--peer", node.peer),
         *("--ready-file", str(ready_file)),
-        # All nodes are on this machine: what matters is that copies are on different ones.
+        # All nodes share this machine, so each gets a host name of its own: replicas go to
+        # different hosts.
         *("--set", f"node.host=node-{node.id}"),
         *("--set", f"topic.min.insync.replicas={in_sync}"),
     ]

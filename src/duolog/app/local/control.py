@@ -1,4 +1,4 @@
-"""How a local cluster is told what to do while it runs: JSON lines over a socket file."""
+"""Control socket of a running local cluster: JSON lines over a Unix socket."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,14 +13,14 @@ _LINE_BYTES_MAX = 64 * 1024
 
 class Order(msgspec.Struct, frozen=True):
     verb: str
-    """kill, start or down."""
+    """One of kill, start and down."""
     node: int = 0
 
 
 class Outcome(msgspec.Struct, frozen=True):
     done: bool
     text: str
-    """What happened, or why not and what to do."""
+    """The result, or the reason for a failure and its remedy."""
 
 
 class NotRunning(Exception):
@@ -31,7 +31,7 @@ Obey = Callable[[Order], Awaitable[Outcome]]
 
 
 async def serve_control(directory: Path, obey: Obey) -> asyncio.Server:
-    """Only this user's processes can connect: the socket is a file in their directory."""
+    """Serve orders. Only this user can connect: the socket file has mode 0600."""
     path = directory / SOCKET_NAME
     path.unlink(missing_ok=True)
 
@@ -49,7 +49,7 @@ async def serve_control(directory: Path, obey: Obey) -> asyncio.Server:
 
 
 async def give_order(directory: Path, order: Order) -> Outcome:
-    """Raises NotRunning where nobody is there to obey."""
+    """Send an order to the cluster's supervisor. Raises NotRunning."""
     try:
         reader, writer = await asyncio.open_unix_connection(
             directory / SOCKET_NAME, limit=_LINE_BYTES_MAX

@@ -1,4 +1,4 @@
-"""Where the parts of a local cluster are: their directories, and the ports that they keep."""
+"""Layout of a local cluster: its directories, and ports that stay the same."""
 
 import random
 import socket
@@ -18,9 +18,9 @@ NODES_MAX = 9
 ETCD_MEMBERS_MAX = 5
 
 _FIRST_PORTS = (9092, 9324, 9325, 9326)
-"""Of the first node: Kafka, SQS, admin, peer."""
+"""Ports of the first node: Kafka, SQS, admin, peer."""
 _FIRST_ETCD_PORTS = (12379, 12380)
-"""Not the usual ones: an etcd of this machine's own may have those."""
+"""Ports of the first etcd member, other than etcd's usual ones, which this machine may use."""
 _PORTS_APART = 10
 _TRIES_PER_PORT = 4
 
@@ -49,7 +49,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def store(self) -> str:
-        """As settings have it."""
+        """Value of the setting store.address."""
         return "etcd://" + ",".join(member.client for member in self.etcd)
 
     def node(self, number: int) -> LocalNode | None:
@@ -57,7 +57,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def open_layout(directory: Path, nodes: int, etcd_members: int, *, free_ports: bool) -> Layout:
-    """The layout that the directory has, or a new one. Raises StartRefused."""
+    """The directory's layout, or a new one written to it. Raises StartRefused."""
     file = directory / LAYOUT_NAME
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,8 @@ def read_layout(directory: Path) -> Layout | None:
 
 
 def _new_layout(nodes: int, etcd_members: int, addresses: Iterator[list[str]]) -> Layout:
-    """`addresses` gives those of one node after the other, then two of each member of etcd."""
+    """`addresses` yields the addresses of one node after the other, then those of each etcd
+    member."""
     made = tuple(LocalNode(number, *next(addresses)) for number in range(1, nodes + 1))
     for _ in range(nodes, NODES_MAX):
         next(addresses)
@@ -112,7 +113,7 @@ def _usual_addresses() -> Iterator[list[str]]:
 
 
 def _free_addresses() -> Iterator[list[str]]:
-    """Addresses that nobody uses now. All are held until all are known, so that they differ."""
+    """Addresses on unused ports. All are held until all are known, so that they differ."""
     each = len(_FIRST_PORTS)
     wanted = each * (NODES_MAX + ETCD_MEMBERS_MAX)
     ports = kept_ports()

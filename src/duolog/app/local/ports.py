@@ -1,19 +1,18 @@
-"""Ports that belong to who listens there, also while nobody does."""
+"""Ports outside the ephemeral range, which stay free while their owner restarts."""
 
 from pathlib import Path
 
 _RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _USUAL_RANGE = "32768 60999"
 _FIRST_PORT = 16_000
-"""Above those that most programs of a machine listen on."""
+"""Above the ports on which most programs of a machine listen."""
 _END_PORT = 65_536
 
 
 def kept_ports() -> range:
-    """Those that the kernel does not lend to connections.
+    """The larger range of ports that the kernel never gives to outgoing connections.
 
-    It lends any port of a range of its own, also that of a node which is just being restarted and
-    would not get it back.
+    An ephemeral port could be taken while its node restarts.
     """
     text = _RANGE_FILE.read_text() if _RANGE_FILE.exists() else _USUAL_RANGE
     first_lent, last_lent = map(int, text.split())

@@ -1,4 +1,4 @@
-"""Runs a local cluster: starts its processes, obeys orders, and stops all of it at the end."""
+"""Supervisor of a local cluster: starts its processes, obeys orders, and stops all at the end."""
 
 import asyncio
 import signal
@@ -54,12 +54,12 @@ class Supervisor:
             for node in layout.nodes
         }
         self._expected: set[int] = set()
-        """Nodes whose end would be a surprise."""
+        """Nodes that should be running; the end of one is reported."""
         self._stopped = asyncio.Event()
         self._watchers: set[asyncio.Task[None]] = set()
 
     async def run(self, announce: Callable[[dict[str, Any]], None]) -> None:
-        """Until SIGTERM, SIGINT or an order. `announce` is told once all nodes serve."""
+        """Run until SIGTERM, SIGINT or an order. `announce` is called once all nodes serve."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopped.set)
@@ -121,7 +121,7 @@ class Supervisor:
             except StartRefused as refusal:
                 return Outcome(False, str(refusal))
             return Outcome(True, f"Node {node.id} serves.")
-        return Outcome(False, f"Nobody knows how to '{order.verb}'. Upgrade this command.")
+        return Outcome(False, f"There is no order '{order.verb}'. Upgrade this command.")
 
     async def _start(self, node: LocalNode) -> None:
         child = self._nodes[node.id]
@@ -145,8 +145,11 @@ class Supervisor:
         await self._until(self._ready_files[node.id].exists, self._nodes[node.id])
 
     async def _until_acquainted(self) -> None:
-        """A node says that it serves once the controller knows it. The others hear of it a moment
-        later, and a topic that is made through them meanwhile would have too few nodes."""
+        """Wait until every node knows all others.
+
+        A node is ready once the controller knows it; the others learn of it a moment later, and a
+        topic created meanwhile would get too few replicas.
+        """
         with suppress(TimeoutError, ClientError):
             async with asyncio.timeout(START_SECONDS_MAX):
                 for node in self._layout.nodes:
@@ -161,7 +164,7 @@ class Supervisor:
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def _until(self, holds: Callable[[], bool], child: Child) -> None:
-        """Wait for what the child brings about. Raises StartRefused if it does not."""
+        """Wait until `holds`. Raises StartRefused if the child ends or the time is up."""
         deadline = time.monotonic() + START_SECONDS_MAX
         while not holds():
             if self._stopped.is_set():
@@ -187,7 +190,7 @@ def run_local_cluster(
     tell: Tell,
     on_ready: Callable[[dict[str, Any]], None],
 ) -> None:
-    """In the foreground, until it is told to stop. Raises StartRefused."""
+    """Run the cluster in the foreground until it is told to stop. Raises StartRefused."""
     lock = DataDirectory(directory)
     with ready_file(ready_path) as announce:
         lock.lock()

@@ -1,1 +1,1 @@
-"""The controller: the one node that now decides who leads what."""
+"""The controller: the one node that currently decides leaders and placement."""

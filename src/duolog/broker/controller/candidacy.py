@@ -1,7 +1,7 @@
-"""Whether this node is the controller: elected by its lease, fenced by the controller's epoch.
+"""Election of the controller: by a leased entry, fenced by the controller's epoch.
 
-The lease only decides when another may try. What keeps two controllers from both deciding is
-the epoch: the new one writes it when it is elected, and every transaction of the old one
+The lease only decides when another node may try. The epoch keeps two controllers from both
+deciding: the new one writes it when it is elected, and every transaction of the old one
 compares it.
 """
 
@@ -27,13 +27,13 @@ from duolog.ports.metastore import (
 
 
 class Term(NamedTuple):
-    """The time during which one node decides."""
+    """One node's time as controller."""
 
     epoch: int
     epoch_revision: int
-    """What each of its transactions compares."""
+    """Mod-revision of the epoch's entry, which each of the term's transactions compares."""
     lease: LeaseId
-    """Under which it was elected; a node that has registered anew stands for election again."""
+    """Lease of the election; a node that registers anew must stand again."""
 
     @property
     def compare(self) -> Compare:
@@ -45,7 +45,7 @@ class Deposed(Exception):
 
 
 async def stand(store: MetaStore, membership: Membership) -> Term | None:
-    """Try to be elected; None if another is, or if nothing is known of the outcome."""
+    """Stands for election; None if another node is controller, or the outcome is unknown."""
     lease = membership.lease
     if lease is None or not membership.is_serving:
         return None
@@ -71,13 +71,13 @@ async def stand(store: MetaStore, membership: Membership) -> Term | None:
 
 
 async def _recall(store: MetaStore, lease: LeaseId) -> Term | None:
-    """The term of this node, if it was elected and has not heard of it: its answer was lost,
-    or it could not read what it has to decide upon."""
+    """Finds this node's term if it was elected before, but the answer was lost or the term ended
+    early because the store could not be read."""
     entry = await store.get(CONTROLLER_LEADER)
     epoch = await store.get(CONTROLLER_EPOCH)
     if entry is None or epoch is None or entry.lease != lease:
         return None
-    # Both were written by one transaction. If not, somebody was elected in between.
+    # One transaction writes both. Different revisions: another node was elected in between.
     if entry.mod_revision != epoch.mod_revision:
         return None
     return Term(decode_epoch(epoch), epoch.mod_revision, lease)

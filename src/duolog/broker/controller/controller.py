@@ -1,8 +1,8 @@
-"""The controller of a cluster: stands for election and, while elected, sees to the cluster.
+"""The controller of a cluster: stands for election and, while elected, manages the cluster.
 
-Every node that has the role runs one. What is to be done is decided in core/controller; here
-it is performed, one thing after another, each upon an image that holds all that was done
-before. After an outcome that is unknown everything is read again first.
+Every node with the role runs one. core/controller decides; this module performs the decisions
+one after another, each on an image that includes all earlier ones. After an unknown outcome it
+first reads everything again.
 """
 
 import asyncio
@@ -33,8 +33,7 @@ BALANCE_INTERVAL_MS = 30_000
 _STAND_RETRY_S = 0.1
 _UNAVAILABLE_RETRY_S = 0.1
 _IDLE_LOOK_S = 1.0
-"""How often a candidate looks whether it should stand, and a controller whether it still is
-one, should it not be told."""
+"""Interval at which a candidate checks for a vacancy, and a controller its term, unnotified."""
 
 
 class Controller:
@@ -59,17 +58,17 @@ class Controller:
         self._roll_call = RollCall()
         self._chores: asyncio.Task[None] | None = None
         self.grow: Callable[[str, int], Awaitable[object]] | None = None
-        """Gives a topic so many partitions: the catalog's way to do that."""
+        """Grows a topic to a number of partitions: Catalog.create_partitions."""
         self.open: Callable[[str, int], Awaitable[object]] | None = None
-        """Lets only the first so many partitions of a queue take its messages."""
+        """Limits the open partitions of a queue's topic: Catalog.open_partitions."""
         self.sweep: Callable[[], Awaitable[None]] | None = None
-        """Called now and then while this node is the controller."""
+        """Called periodically while this node is the controller."""
         self.events = EventLog(store, membership.node)
         self.term: Term | None = None
-        """While this node is the controller."""
+        """This node's current term as controller; None if it is not the controller."""
         self.counts = ControllerCounts()
         self.task: asyncio.Task[None] | None = None
-        """Ends only by `stop`."""
+        """The controller's task, which only `stop` ends."""
         cluster.controller_listeners.append(self._told.set)
         membership.on_resume.append(self._told.set)
         membership.on_suspend.append(self._told.set)
@@ -95,7 +94,7 @@ class Controller:
             await self._pause(_STAND_RETRY_S if vacant else _IDLE_LOOK_S)
 
     async def _rule(self, term: Term) -> None:
-        """Decide, until another does or this node cannot be sure any more."""
+        """Acts as controller until deposed, or until this node is unsure of its term."""
         self.term = term
         self.counts.terms += 1
         follower = ImageFollower(self._store, self._topic_defaults)
@@ -132,12 +131,12 @@ class Controller:
                 await self._until_changed(follower, upkeep)
 
     async def _settle(self, follower: ImageFollower, performer: Performer) -> bool:
-        """Deal with nodes that came and went; whether all of it could be done."""
+        """Handles nodes that came and went. Returns True if all of it could be committed."""
         began_ms = self._clock.monotonic_ms()
         view = follower.view
         if admissions(view.image()):
-            # A node must not be taken in before it has left every in-sync set that it was in,
-            # also those that it was let into just before it registered anew.
+            # A node must leave every in-sync set before it is admitted, including those that it
+            # entered just before it registered anew: the watch may not show these yet.
             await follower.read_catalog()
         image = view.image()
         self.events.add(self._roll_call.events(image, self._clock.now_ms()))
@@ -157,7 +156,7 @@ class Controller:
             if not await performer.perform(decisions):
                 return False
             if follower.changed.is_set():
-                # A node may be gone: that is more urgent than any of this.
+                # A node may have gone, which is more urgent than upkeep.
                 break
         if is_due and (self._chores is None or self._chores.done()):
             scalings = upkeep.scalings(follower.view.image(), now_ms)
@@ -165,7 +164,7 @@ class Controller:
         return True
 
     async def _do_chores(self, scalings: Sequence[Scaling]) -> None:
-        """Beside the rest: an election must not wait for a topic to be made larger."""
+        """Scales topics and sweeps orphans in a task of its own, so that no election waits."""
         for scaling in scalings:
             await self._scale(scaling)
         if self.sweep is not None:
@@ -183,7 +182,7 @@ class Controller:
                 self.events.add([scaling.event])
 
     def _still_rules(self) -> bool:
-        """As far as this node knows. Whether it is so, only a transaction can tell."""
+        """True if the term lasts as far as this node knows; only a transaction can prove it."""
         term, membership = self.term, self._membership
         assert term is not None
         is_outdated = self._cluster.controller_epoch_revision > term.epoch_revision
@@ -198,7 +197,7 @@ class Controller:
                     await follower.changed.wait()
 
     async def _pause(self, seconds: float) -> None:
-        """Until something is heard of the controller's or this node's standing."""
+        """Sleeps until the controller changes, or this node is suspended or resumed."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._told.wait()

@@ -1,4 +1,4 @@
-"""What a controller counts of its work, for metrics."""
+"""Counters of a controller's work, for metrics."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 @dataclass(slots=True)
 class ControllerCounts:
     terms: int = 0
-    """How often this node was elected controller."""
+    """Number of times this node was elected controller."""
     changes: int = 0
-    """How many states of partitions it has changed."""
+    """Number of partition states that it has changed."""
     elections: int = 0
-    """How many of those gave a partition another leader, or the same one anew."""
+    """Number of changes that elected a leader, perhaps the same one anew."""
     conflicts: int = 0
-    """How many transactions were refused because something had changed meanwhile."""
+    """Number of transactions refused because something had changed meanwhile."""
     settlement_ms: float = 0.0
-    """How long the last settlement that changed something took, to its last transaction."""
+    """Duration of the last settlement that changed something, to its last transaction."""

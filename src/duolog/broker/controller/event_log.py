@@ -2,8 +2,8 @@
 
     events/<milliseconds since 1970, 13 digits><a number, 7 digits>
 
-Written beside the decisions and never before them: an election does not wait for its report.
-When the store is away for long, the oldest reports that wait are given up.
+Written in the background, after the decisions: no election waits for its event. If the store is
+unavailable for long, the oldest unwritten events are dropped.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ EVENTS_WAITING_MAX = 10_000
 _TRIM_EVERY = 1_000
 _RETRY_S = 0.5
 _GATHER_S = 0.1
-"""Elections come in numbers, and the store has better to do at that moment."""
+"""Delay that gathers events into one write: elections come in bursts, while the store is busy."""
 _decoder = msgspec.json.Decoder(Event)
 
 
@@ -33,7 +33,7 @@ class EventLog:
     def __init__(self, store: MetaStore, node: int) -> None:
         self._store = store
         self._waiting: deque[Put] = deque(maxlen=EVENTS_WAITING_MAX)
-        # Begun elsewhere on each node: an old and a new controller do not share keys.
+        # Starts differently on each node, so that an old and a new controller share no keys.
         self._number = node % 1_000 * 10_000
         self._since_trim = 0
         self._writing: asyncio.Task[None] | None = None
@@ -46,7 +46,7 @@ class EventLog:
             self._writing = asyncio.create_task(self._write())
 
     async def written(self) -> None:
-        """Wait until all that was added is in the store."""
+        """Waits until all added events are in the store."""
         if self._writing is not None:
             await asyncio.shield(self._writing)
 
@@ -68,7 +68,7 @@ class EventLog:
     async def _put(self, batch: Sequence[Put]) -> None:
         while True:
             try:
-                # Without an answer the same keys are written once more, which changes nothing.
+                # Idempotent: after a lost answer the same keys are written again.
                 await self._store.transact([], batch)
                 return
             except StoreUnavailable:
@@ -94,6 +94,6 @@ async def trim(store: MetaStore, kept_max: int = EVENTS_KEPT_MAX) -> None:
 
 
 async def read_events(store: MetaStore) -> list[Event]:
-    """All that are kept, oldest first."""
+    """Reads all stored events, oldest first."""
     snapshot = await store.range(EVENTS_PREFIX)
     return [_decoder.decode(entry.value) for entry in snapshot.entries]

@@ -1,4 +1,4 @@
-"""Keeps a controller's image up to date, and says when there is something to look at."""
+"""Keeps a controller's image of the cluster up to date, and signals changes."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -19,13 +19,12 @@ class ImageFollower:
         self.changed = asyncio.Event()
         """Set by every change that may need a decision at once."""
         self._read_revisions: dict[str, int] = {}
-        """Up to where each prefix was read as a whole: the watch may still bring what was
-        before that."""
+        """Prefix → revision of its last full read; the watch may still bring older changes."""
         self._followers = (
             self._follow(NODES_PREFIX, self.view.replay_nodes),
             self._follow(BROKERS_PREFIX, self.view.replay_brokers),
             self._follow(CATALOG_PREFIX, self.view.replay_catalog),
-            # How busy nodes are is looked at now and then, not whenever it changes.
+            # Load reports do not set `changed`: they are looked at periodically.
             PrefixFollower(store, LOAD_PREFIX, self.view.replay_loads),
         )
 
@@ -38,7 +37,7 @@ class ImageFollower:
         return PrefixFollower(self._store, prefix, take_in)
 
     async def start(self) -> None:
-        """Read everything; none of it is older than this call."""
+        """Reads everything anew, so that nothing is older than this call, and follows it."""
         for follower in self._followers:
             await follower.start()
 
@@ -56,7 +55,7 @@ class ImageFollower:
         self.view.brokers_read(snapshot)
 
     async def read_catalog(self) -> None:
-        """Take in the catalog as it is now, however far the watch has come."""
+        """Reads the whole catalog as it is now, without waiting for the watch."""
         snapshot = await self._store.range(CATALOG_PREFIX)
         self._read_revisions[CATALOG_PREFIX] = snapshot.revision
         self.view.catalog_read(snapshot)

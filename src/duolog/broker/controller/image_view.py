@@ -1,7 +1,7 @@
-"""The cluster's image, as the store's changes and this controller's own transactions make it.
+"""The controller's image of the cluster, from the store's changes and its own transactions.
 
-What this controller has just written is taken in at once, without waiting for the watch to
-bring it back: the next decision must not be made upon what the last one replaced.
+Its own writes are applied at once, without waiting for the watch to bring them back: the next
+decision must not build on a state that the last one replaced.
 """
 
 import uuid
@@ -39,7 +39,7 @@ class ImageView:
         self._loads: dict[int, LoadReport] = {}
 
     def image(self) -> ClusterImage:
-        """As of now. It is to be used before anything is awaited."""
+        """The image as of now; use it before the next await."""
         records = {node: record for node, (record, _) in self._records.items()}
         live = {
             node: LiveNode(registration, epoch, node in records and records[node].draining)
@@ -55,7 +55,7 @@ class ImageView:
         )
 
     def record_revision(self, node: int) -> int:
-        """Of what is remembered of the node; 0 when that is nothing."""
+        """Mod-revision of the node's stored record; 0 without one."""
         return self._records[node][1] if node in self._records else 0
 
     def replay_brokers(self, changes: ChangeSet) -> None:
@@ -91,7 +91,7 @@ class ImageView:
                 self._replay_state(change)
 
     def brokers_read(self, snapshot: Snapshot) -> None:
-        """Everything that is registered at this revision, whatever was known before."""
+        """Replaces all known registrations by the snapshot's."""
         self._registered.clear()
         self.replay_brokers(_as_changes(snapshot))
 
@@ -141,7 +141,7 @@ def _image(topic: Topic, names: set[str]) -> TopicImage:
         is_fsync=topic.config.durability == "fsync",
         is_unclean_allowed=topic.config.unclean_leader_election,
         autoscale_partitions_max=topic.config.autoscale_max_partitions,
-        taking=topic.taking_count,
+        open_limit=topic.open_partition_count,
         factor=topic.factor,
     )
     if queue_state_topic(topic.name) not in names:

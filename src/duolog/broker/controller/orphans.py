@@ -1,8 +1,8 @@
-"""Removes what is left in the catalog of topics whose making or deletion was cut short.
+"""Removes orphaned partition states, left by an interrupted creation or deletion of a topic.
 
-A topic's partitions are written before the topic and removed after it. A node that crashes in
-between leaves states that belong to nothing. While a topic is being made it looks the same, so
-only what has not changed for long is removed.
+A topic's partitions are written before the topic and removed after it, so a node that crashes in
+between leaves orphans. A creation under way looks the same, so only states that have not changed
+for UNTOUCHED_MS are removed.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class OrphanSweep:
         self._seen_ms = clock.monotonic_ms()
 
     async def sweep(self) -> None:
-        """To be called now and then, on the controller only."""
+        """Removes old orphans; called periodically, on the controller only."""
         if self._clock.monotonic_ms() - self._seen_ms < UNTOUCHED_MS:
             return
         try:

@@ -1,4 +1,4 @@
-"""Performs what was decided, as transactions that hold only while this node is the controller."""
+"""Commits decisions, as transactions that succeed only while this node is the controller."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -20,11 +20,11 @@ from duolog.model.partition_state import PartitionEntry
 from duolog.ports.metastore import OPERATIONS_MAX, Compare, MetaStore, Put
 
 _AT_ONCE_MAX = 4
-"""Transactions under way together: they concern different partitions, and the store makes them
-durable with one write."""
+"""Maximum number of concurrent transactions: they concern different partitions, and the store
+makes them durable with one write."""
 
 _OPERATIONS_MIN = 8
-"""A batch that others keep getting in the way of is made smaller, down to this."""
+"""Minimum batch size: batches that conflict with others' changes are halved down to it."""
 
 
 class Performer:
@@ -44,9 +44,9 @@ class Performer:
         self._counts = counts
 
     async def perform(self, decisions: Iterable[Decision]) -> bool:
-        """Whether all was done. What was not is to be decided again, upon what is there now.
+        """Commits the decisions. Returns True if all were committed; the rest must be redecided.
 
-        Raises Deposed; and StoreUnavailable, after which nobody knows what was done.
+        Raises Deposed, or StoreUnavailable, after which the outcome is unknown.
         """
         packed = batches(decisions, self._operations_max)
         is_done = True
@@ -65,7 +65,7 @@ class Performer:
         return is_done
 
     async def admit(self, records: Sequence[NodeRecord], epochs: Sequence[int]) -> bool:
-        """Remember that these nodes were judged under these broker epochs."""
+        """Stores the nodes' records: these broker epochs have been handled. True if all were."""
         is_done = True
         for record, epoch in zip(records, epochs, strict=True):
             key = node_key(record.node)
@@ -83,7 +83,7 @@ class Performer:
         return is_done
 
     async def check_term(self) -> None:
-        """Raises Deposed when another controller has begun."""
+        """Raises Deposed if another controller was elected."""
         entry = await self._store.get(CONTROLLER_EPOCH)
         if entry is None or entry.mod_revision != self._term.epoch_revision:
             raise Deposed

@@ -1,8 +1,8 @@
-"""What an operator can ask of the cluster, at any node.
+"""Operators' requests to the cluster, which any node accepts: moves, elections, draining.
 
-Each request is a transaction in the store, fenced like the controller's own by its epoch and
-by the state that it was decided upon. The controller sees the result and carries on from
-there, so that nobody has to know, or reach, the controller.
+Each is a transaction in the store, fenced like the controller's own by the controller epoch and
+by the state that it was decided on. The controller sees the result and continues from there, so
+nobody has to find or reach the controller.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ from duolog.ports.clock import Clock
 from duolog.ports.metastore import Compare, MetaStore, Put
 
 _ATTEMPTS_MAX = 16
-"""How often a request is decided anew when the partition changes meanwhile."""
+"""Attempts at a request whose partition, or node, changes meanwhile."""
 
 Decide = Callable[[Group, Census], Decision]
 
@@ -64,7 +64,7 @@ class Requests:
         self._events = events
 
     async def request_reassignment(self, topic: str, index: int, replicas: Sequence[int]) -> None:
-        """Begin to bring the partition, with its companions, to these nodes."""
+        """Begins to move the partition, and its companions, to these nodes."""
         target = self._catalog.placement.check_replicas(replicas)
 
         def decide(group: Group, census: Census) -> Decision:
@@ -76,22 +76,22 @@ class Requests:
         await self._change(topic, index, decide, "reassignment begun", text)
 
     async def cancel_reassignment(self, topic: str, index: int) -> None:
-        """Back to the replicas from before."""
+        """Cancels a reassignment: back to the replicas from before."""
         text = "An operator asked for the replicas from before."
         await self._change(topic, index, _cancel, "reassignment cancelled", text)
 
     async def elect_preferred(self, topic: str, index: int) -> None:
-        """Let the first of the replicas lead."""
+        """Moves the lead to the preferred leader, the first of the replicas."""
         text = "An operator asked for the preferred leader."
         await self._change(topic, index, _elect_preferred, "leader moved", text)
 
     async def elect_uncleanly(self, topic: str, index: int) -> None:
-        """Let anybody lead where nobody may: what the new leader lacks is lost."""
+        """Elects a live replica for a leaderless partition; records that it lacks are lost."""
         text = "An operator asked for a leader though none has everything: the rest is lost."
         await self._change(topic, index, _elect_uncleanly, "leader elected uncleanly", text)
 
     async def set_draining(self, node: int, draining: bool) -> None:
-        """Have a node emptied, or used again. Also one that is gone."""
+        """Begins or ends the draining of a node, which may be down."""
         key = node_key(node)
         for _ in range(_ATTEMPTS_MAX):
             entry = await asked(self._store.get(key))
@@ -127,11 +127,13 @@ class Requests:
         self._events.add([Event(self._clock.now_ms(), kind, subject, text)])
 
     def _image(self, topic: str, index: int) -> ClusterImage:
-        """As much of the cluster as concerns this partition."""
+        """Builds an image of the cluster that holds only this partition and its companions."""
         data = self._catalog.get(topic)
         if data.beside is not None:
             beside = self._catalog.by_id(data.beside).name
-            raise InvalidReplicaAssignment(f"'{topic}' is where '{beside}' is and moves with it")
+            raise InvalidReplicaAssignment(
+                f"'{topic}' is a companion of '{beside}' and moves with it"
+            )
         self._catalog.partition_entry(data, index)
         journals = [each for each in self._catalog.topics.values() if each.beside == data.id]
         topics = [data, *(each for each in journals if index < each.partitions)]
@@ -167,7 +169,7 @@ class Requests:
         return result.revision if result.committed else None
 
     async def _catch_up(self, group: Group) -> None:
-        """Wait for the change that has outrun ours."""
+        """Waits until this node has seen the changes that outran its own."""
         for member in group:
             key = partition_key(member.id.topic_id, member.id.index)
             entry = await asked(self._store.get(key))

@@ -1,1 +1,1 @@
-"""The shell around core/groups: waiting requests, the one timer, durable writes."""
+"""IO around core/groups: parked requests, the timer, durable writes."""

@@ -1,4 +1,4 @@
-"""The one timer of a coordinator, at the earliest time that anybody asked for."""
+"""One timer, set to the earliest requested time."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +14,7 @@ class Alarm:
         self._handle: asyncio.TimerHandle | None = None
 
     def set(self, due_ms: int) -> None:
-        """Ring then, or earlier if it was set so. Whoever is rung sets it again."""
+        """Rings once at this time, unless it is already set to an earlier one."""
         if self._due_ms is not None and self._due_ms <= due_ms:
             return
         self.cancel()

@@ -1,7 +1,7 @@
-"""Serves consumer groups: finds the group, asks it, performs what it decides.
+"""Coordinates consumer groups: finds the group, asks it, performs its decisions.
 
-The decisions are in core/groups/group.py. A group belongs to a partition of the store, and
-this node serves those whose partition it leads: one shard for each.
+core/groups/group.py decides. Each group belongs to a partition of the offsets topic; this node
+coordinates the groups of the partitions that it leads, with one shard per partition.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from duolog.broker.partition import Partition
 
 STOP_S_MAX = 5.0
-"""How long a stop waits for the writes under way."""
+"""Time for which `stop` waits for pending writes."""
 
 
 class GroupCoordinator:
@@ -66,11 +66,11 @@ class GroupCoordinator:
         self._closed: Refusal | None = CoordinatorLoading("the groups are being read")
 
     async def start(self, topics: Container[str]) -> None:
-        """Begin to serve: `topics` are all that there are, as a live view.
+        """Begins to read and serve groups; `topics` is a live view of all topics.
 
-        Only now are groups read: before the catalog is complete, what was committed for a
-        topic further down would be taken to be of one that is gone. A node alone can serve
-        all of them when this returns.
+        Groups are not read before the catalog is complete: offsets of topics that it does not
+        show yet would be taken for those of deleted topics. On a sole node, all groups are
+        loaded when this returns.
         """
         self._topics = topics
         self._closed = None
@@ -80,7 +80,7 @@ class GroupCoordinator:
             await self._until_read()
 
     async def stop(self) -> None:
-        """Let the writes under way end, then turn away those who wait for something else."""
+        """Waits for pending writes, at most STOP_S_MAX, then refuses all waiting requests."""
         self._closed = CoordinatorNotAvailable("the coordinator is shutting down")
         shards = list(self._shards.values())
         # A write may be waiting for nodes that do not come back.
@@ -92,7 +92,7 @@ class GroupCoordinator:
             shard.close(self._closed)
 
     def leading(self, partition: "Partition") -> None:
-        """As a listener to what the broker leads, of which the store's partitions concern us."""
+        """LeadershipListener: takes over the groups of a partition of the offsets topic."""
         if partition.topic.name == OFFSETS_TOPIC:
             self.begin(Tenure(partition.index, partition.leader_epoch))
 
@@ -101,8 +101,8 @@ class GroupCoordinator:
             self.end(partition.index)
 
     def begin(self, tenure: Tenure) -> None:
-        """This node leads a partition of the store, or leads it anew: read its groups. What is
-        known of them from before no longer counts."""
+        """Reads the groups of a partition that this node now leads, and discards what it knew of
+        them from an earlier tenure."""
         self.end(tenure.partition)
         shard = GroupShard(tenure, self._clock, self._store, self._settings, self._read_again)
         self._shards[tenure.partition] = shard
@@ -111,20 +111,20 @@ class GroupCoordinator:
             shard.load(self._topics)
 
     def end(self, partition: int) -> None:
-        """This node does not lead that partition any more."""
+        """Closes the shard of a partition that this node no longer leads."""
         shard = self._shards.pop(partition, None)
         if shard is not None:
             shard.close(NotCoordinator("another node coordinates the group now"))
 
     def fresh_member_id(self, client_id: str, instance_id: str | None) -> str:
-        """Starts with what an operator knows the member by, as Kafka's do."""
+        """Makes a member id that starts with the instance or client id, as in Kafka."""
         name = instance_id or client_id
         return f"{name[:CLIENT_ID_CHARS_IN_MEMBER_ID_MAX]}-{self._new_id()}"
 
     async def locate(self, group_id: str) -> int:
-        """The partition of the store whose leader coordinates the group.
+        """Index of the offsets-topic partition whose leader coordinates the group.
 
-        As in Kafka, the store is made when a coordinator is first looked for.
+        As in Kafka, the first look-up of a coordinator creates the topic.
         """
         self._check_open()
         if not self._store.exists:
@@ -155,7 +155,7 @@ class GroupCoordinator:
         group.heartbeat(who, generation, shard.now())
 
     def leave(self, group_id: str, leaving: list[MemberIdentity]) -> list[Refusal | None]:
-        """One result for each who wants to leave."""
+        """Removes members from a group; one result per member."""
         _check_managed(group_id)
         shard = self._shard(group_id)
         group = shard.groups.get(group_id)
@@ -166,7 +166,7 @@ class GroupCoordinator:
         return results
 
     async def commit(self, group_id: str, request: CommitRequest) -> Outcome:
-        """Returns once the offsets are durable; tells which of them were refused."""
+        """Commits offsets durably; the outcome says which were refused."""
         shard = self._shard(group_id)
         shard.writer.check_room()
         group = shard.groups.get(group_id)
@@ -190,16 +190,15 @@ class GroupCoordinator:
         await self._shard(group_id).ask(group, group.delete)
 
     async def topic_deleted(self, topic: str) -> None:
-        """Forget what was committed for the topic.
+        """Deletes the offsets committed for the topic, without waiting for the writes.
 
-        Not waited for: the catalog waits for us here. What a crash prevents is made up for
-        when the groups are next read.
+        The catalog waits for this call. After a crash, the next load of the groups deletes them.
         """
         for shard in self._shards.values() if self._closed is None else ():
             shard.topic_deleted(topic)
 
     def find(self, group_id: str) -> Group | None:
-        """To read; only the coordinator tells a group anything."""
+        """Finds a group, for reading only: only the coordinator may send it events."""
         return self._shard(group_id).groups.get(group_id)
 
     def get(self, group_id: str) -> Group:
@@ -210,25 +209,25 @@ class GroupCoordinator:
 
     @property
     def groups(self) -> Collection[Group]:
-        """Those that this node coordinates."""
+        """All groups that this node coordinates."""
         self._check_open()
         groups: list[Group] = []
         for shard in self._shards.values():
             try:
                 shard.check_open()
             except NotCoordinator as refusal:
-                # Whoever lists groups has not come to the wrong node.
+                # NotCoordinator would send a client that lists groups to another node.
                 raise CoordinatorNotAvailable(str(refusal)) from refusal
             groups += shard.groups.values()
         return groups
 
     def tick(self) -> None:
-        """Do what is due. Each shard has an alarm of its own that does it in time."""
+        """Performs what is due in all shards; their own alarms do so in time."""
         for shard in self._shards.values():
             shard.tick()
 
     def _read_again(self, shard: GroupShard) -> None:
-        """For the moment the node may not lead; should it go on to, the log says with what."""
+        """Reloads a shard after writes of unknown outcome: the log tells which are in it."""
         if self._shards.get(shard.tenure.partition) is shard and self._closed is None:
             self.begin(shard.tenure)
 
@@ -272,6 +271,6 @@ class GroupCoordinator:
 
 
 def _check_managed(group_id: str) -> None:
-    """Offsets can be kept under the empty id, as in Kafka; members cannot."""
+    """Refuses the empty group id: as in Kafka, it can have offsets, but no members."""
     if not group_id:
         raise InvalidGroupId("a group with members needs an id")

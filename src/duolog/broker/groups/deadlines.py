@@ -1,17 +1,17 @@
-"""When each group next wants to be looked at: one heap for all of them."""
+"""Deadlines of all groups in one heap."""
 
 import heapq
 from collections.abc import Iterator
 
 _STALE_MAX = 1_024
-"""How many outdated entries are tolerated on top of as many as there are live ones."""
+"""Outdated heap entries, beyond as many as live ones, above which the heap is rebuilt."""
 
 
 class Deadlines:
     def __init__(self) -> None:
         self._heap: list[tuple[int, str]] = []
         self._live: dict[str, int] = {}
-        """The entry of the heap that counts for a group; others of it are outdated."""
+        """Group id → its valid deadline; any other heap entry of the group is outdated."""
 
     def set(self, group_id: str, deadline_ms: int) -> None:
         if self._live.get(group_id) != deadline_ms:
@@ -33,7 +33,7 @@ class Deadlines:
         return None
 
     def take_due(self, now_ms: int) -> Iterator[str]:
-        """The groups whose deadline has come; each loses it."""
+        """Removes and yields the groups whose deadline has passed."""
         while (first_ms := self.first_ms()) is not None and first_ms <= now_ms:
             _, group_id = heapq.heappop(self._heap)
             del self._live[group_id]

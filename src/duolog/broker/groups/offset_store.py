@@ -1,4 +1,4 @@
-"""Where groups keep what must outlive the process: the internal topic of offsets."""
+"""Durable storage of groups: the internal topic of offsets and group metadata."""
 
 import asyncio
 import contextlib
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 events = get_logger("groups")
 
 KeyValue = tuple[bytes, bytes | None]
-"""A null value is a tombstone."""
+"""A record of the offsets topic; a null value is a tombstone."""
 
 LOAD_BYTES_MAX = 4 << 20
-"""Most bytes that loading reads before it lets others run."""
+"""Bytes that loading reads per turn of the event loop."""
 APPEND_BYTES_MAX = 1 << 20
-"""Size at which a batch is closed. A single larger record still makes one."""
+"""Size at which a batch is closed. A larger record gets a batch of its own."""
 SEGMENT_BYTES = 100 << 20
-"""Small segments keep compaction, and so the next start, quick."""
+"""Segment size of the topic; small, so that compaction and the next start are quick."""
 BATCH_BYTES_OVERHEAD = 1 << 10
 REPLICAS_IN_SYNC_MIN = 2
 
@@ -44,7 +44,7 @@ class StoredRecord(NamedTuple):
 
 
 class Tenure(NamedTuple):
-    """This node's leadership of a partition of the store. It ends with the epoch."""
+    """This node's leadership of one partition of the offsets topic, in one epoch."""
 
     partition: int
     epoch: int
@@ -53,34 +53,34 @@ class Tenure(NamedTuple):
 class OffsetStore(Protocol):
     @property
     def is_replicated(self) -> bool:
-        """Whether reading may have to wait for other nodes."""
+        """True if loading may have to wait for other nodes."""
         ...
 
     @property
     def exists(self) -> bool: ...
 
     async def create(self) -> None:
-        """Fine if it is there, or somebody else is quicker."""
+        """Creates the store, unless it exists or is created by another node meanwhile."""
         ...
 
     @property
     def partitions(self) -> int:
-        """Does not change once the store exists."""
+        """Partition count, fixed once the store exists."""
         ...
 
     def leads(self, tenure: Tenure) -> bool:
-        """Whether the tenure lasts, for all that this node may believe at the moment."""
+        """True if the tenure lasts, as far as this node knows."""
         ...
 
     def load(self, tenure: Tenure) -> AsyncIterator[StoredRecord]:
-        """All that the partition held when the tenure began, in the order of the appends, once
-        no other node can have missed any of it. NotLeader when the tenure does not last."""
+        """Yields all records that the partition held when the tenure began, in append order, once
+        they are committed. Raises NotLeader if the tenure ends."""
         ...
 
     async def append(self, tenure: Tenure, records: Sequence[KeyValue]) -> None:
-        """Returns once all are committed. Called again for a partition only after that.
+        """Appends records; returns once they are committed. One call at a time per partition.
 
-        NotLeader leaves it unknown whether they will be.
+        After NotLeader the outcome is unknown.
         """
         ...
 
@@ -102,7 +102,8 @@ class TopicOffsetStore:
         record_bytes_max = 2 * self._settings.group_bytes_max
         overrides = {
             "cleanup.policy": "compact",
-            # With several replicas, what a group was told is on two disks, whatever the default.
+            # Set here, whatever the default, so that acknowledged commits are on two disks if
+            # there are several replicas.
             "min.insync.replicas": str(REPLICAS_IN_SYNC_MIN),
             "segment.bytes": str(SEGMENT_BYTES),
             "max.message.bytes": str(record_bytes_max + APPEND_BYTES_MAX + BATCH_BYTES_OVERHEAD),
@@ -135,8 +136,8 @@ class TopicOffsetStore:
             self._check(tenure)
 
     async def _up_to_date(self, tenure: Tenure) -> "Partition":
-        """The partition, once this node's catalog shows all that was there when it was elected:
-        a topic that is still to come would be taken to be gone, and its offsets forgotten."""
+        """Returns the partition once this node's catalog is as recent as its election: offsets of
+        a topic that the catalog does not show yet would be deleted."""
         catalog = self._broker.catalog
         topic = self._check(tenure).topic
         await catalog.follower.until(catalog.partition_entry(topic, tenure.partition).mod_revision)
@@ -148,7 +149,7 @@ class TopicOffsetStore:
         return self._broker.partition(OFFSETS_TOPIC, tenure.partition)
 
     def _read(self, log: "Log", index: int, offset: int, into: list[StoredRecord]) -> int:
-        """Read some of a partition's records; the offset at which to go on."""
+        """Reads up to LOAD_BYTES_MAX of a partition; returns the next offset to read."""
         bytes_max = self._broker.settings.integer("decompressed.bytes.max")
         reached = offset
         try:
@@ -158,11 +159,11 @@ class TopicOffsetStore:
                     into.append(StoredRecord(index, record.key, record.value, record.timestamp))
                 reached = read_header(batch).next_offset
         except CorruptBatch as error:
-            # Without these records a group goes back to an older commit and reads some
-            # messages twice; without this broker it would read none.
+            # Skipped rather than fatal: without these records a group returns to an older commit
+            # and reads some messages twice; without a coordinator it would read none.
             past = past_damage(log, reached)
             events.error(
-                "group records damaged, older ones count again",
+                "damaged group records skipped, groups fall back to older commits",
                 partition=index,
                 first_offset=reached,
                 next_offset=past,

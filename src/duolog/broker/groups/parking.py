@@ -1,4 +1,4 @@
-"""Requests that wait for their group's answer."""
+"""Parked requests, which wait for their group's answer."""
 
 import asyncio
 import itertools
@@ -19,7 +19,7 @@ class Parking:
 
     @contextmanager
     def ticket(self) -> Iterator[tuple[Ticket, asyncio.Future[Reply]]]:
-        """A new ticket and the answer to come. Once the block is left, nobody waits."""
+        """Makes a ticket and the future of its answer, both valid within the block."""
         ticket = Ticket(next(self._tickets))
         self._waiting[ticket] = answered = asyncio.get_running_loop().create_future()
         try:
@@ -28,7 +28,7 @@ class Parking:
             del self._waiting[ticket]
 
     def answer(self, answer: Answer) -> None:
-        """Whoever has gone away meanwhile needs no answer."""
+        """Settles the ticket's future; ignores a ticket that nobody waits for any more."""
         answered = self._waiting.get(answer.ticket)
         if answered is not None and not answered.done():
             answered.set_result(answer.reply)

@@ -1,7 +1,7 @@
-"""The groups of one partition of the store, for as long as this node leads it.
+"""The groups of one partition of the offsets topic, for one tenure as its leader.
 
-Everything it knows it has read from the partition or written there. When another node leads,
-or this one leads anew, the shard is closed and thrown away; the next leader reads the same.
+All of a shard's state was read from the partition or written to it. When the tenure ends, the
+shard is closed and discarded; the next leader reads the same state.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from duolog.ports.clock import Clock
 log = get_logger("groups")
 
 RELOAD_S = 0.1
-"""How long to wait before reading again, while it is not certain that this node leads."""
+"""Pause before the groups are read again, while it is uncertain that this node leads."""
 
 
 class GroupShard:
@@ -52,16 +52,16 @@ class GroupShard:
         self._closed: Refusal | None = CoordinatorLoading("the groups are being read")
 
     def load(self, topics: Container[str]) -> None:
-        """Begin to read the groups. Offsets of topics that are gone are forgotten.
+        """Begins to read the groups; then deletes offsets of topics not in `topics`.
 
-        `topics` is asked when everything is read, so it may be a live view.
+        `topics` is a live view, looked at once everything is read.
         """
         if self.loading is None:
             self.loading = asyncio.get_running_loop().create_task(self._load(topics))
             self.loading.add_done_callback(_report_failure)
 
     def close(self, refusal: Refusal) -> None:
-        """Turn away those who wait, and everybody who comes."""
+        """Refuses all waiting and all future requests."""
         self._closed = refusal
         self._alarm.cancel()
         if self.loading is not None:
@@ -73,7 +73,7 @@ class GroupShard:
         if self._closed is not None:
             raise self._closed.with_traceback(None)
         if not self._store.leads(self.tenure):
-            raise NotCoordinator("this node may not be the group's coordinator any more")
+            raise NotCoordinator("this node may no longer be the group's coordinator")
 
     @property
     def is_open(self) -> bool:
@@ -83,7 +83,7 @@ class GroupShard:
         return Moment(self._clock.monotonic_ms(), self._clock.now_ms())
 
     async def ask(self, group: Group, decide: Callable[[Ticket], list[Effect]]) -> Reply:
-        """The group's answer, whenever it comes."""
+        """Sends an event to the group, performs its effects and awaits its answer."""
         with self._parking.ticket() as (ticket, answered):
             try:
                 effects = decide(ticket)
@@ -112,7 +112,7 @@ class GroupShard:
             self.perform(group, group.topic_deleted(topic))
 
     def tick(self) -> None:
-        """Do what is due. The alarm calls this."""
+        """Performs the groups' due deadlines and expiry; called by the alarm."""
         if not self.is_open:
             return
         now = self.now()
@@ -144,9 +144,9 @@ class GroupShard:
             try:
                 groups = await self._read()
             except Refusal:
-                # Not certain to lead for the moment; `close` ends this when it is certain.
+                # Leadership is uncertain for the moment; once it has ended, `close` cancels this.
                 await asyncio.sleep(RELOAD_S)
-        # Nothing is awaited from here on: what was read is what is served.
+        # No await from here on, so that the state that was read is the state that is served.
         self.groups = groups
         self._closed = self.loading = None
         now = self.now()
@@ -176,7 +176,7 @@ class GroupShard:
         return groups
 
     def _settle(self, group: Group) -> None:
-        """After each event: forget the group if nothing is left of it, else see to its time."""
+        """Drops an empty group, or updates its deadline; called after each event."""
         if not self.is_open:
             return
         if group.is_forgettable:
@@ -201,6 +201,6 @@ class GroupShard:
 
 
 def _report_failure(loading: asyncio.Task[None]) -> None:
-    """Without its groups the partition refuses everybody, and an operator must know why."""
+    """Logs why loading failed, since the shard then refuses all requests."""
     if not loading.cancelled() and (error := loading.exception()) is not None:
         log.error("groups not read", error=str(error))

@@ -1,7 +1,7 @@
-"""Makes the decisions of groups durable: one write at a time for a partition of the store.
+"""Makes the groups' decisions durable: one append at a time per partition of the offsets topic.
 
-What is decided while a write is under way goes into the next one together, so that many
-small commits share one batch and one sync.
+Group commit: decisions made during an append go into the next one together, so that many small
+commits share one batch and one sync.
 """
 
 import asyncio
@@ -18,21 +18,21 @@ from duolog.observe.logs import get_logger
 log = get_logger("groups")
 
 WRITES_TOGETHER_MAX = 1_000
-"""Most writes that share one append: bounds the wait of the first."""
+"""Maximum number of writes that share one append; bounds the wait of the first."""
 
 
 class WriteListener(Protocol):
-    """Told of each write once, in the order in which they were submitted."""
+    """Called once per write, in the order of submission."""
 
     def written(self, group_id: str, write: Write) -> None: ...
 
     def write_failed(self, group_id: str, write: Write) -> None:
-        """It is not in the log, or would be overtaken if it were."""
+        """Called if the write, or an earlier one, has failed; its decision is to be undone."""
         ...
 
     def writes_unknown(self) -> None:
-        """Instead of all that is outstanding: this node may not lead any more, and whether
-        the writes are in the log is for the log to say."""
+        """Called once instead for all pending writes if leadership was lost: their outcome is
+        unknown, and only the log can tell it."""
         ...
 
 
@@ -48,7 +48,7 @@ class GroupWriter:
         self._task: asyncio.Task[None] | None = None
 
     def check_room(self) -> None:
-        """Refuse while too much waits: clients try again, and the disk catches up."""
+        """Refuses while the queue is full (back-pressure): clients retry later."""
         if len(self._queue) >= self._queued_max:
             raise CoordinatorNotAvailable("too many writes wait for the disk; try again")
 
@@ -58,7 +58,7 @@ class GroupWriter:
             self._task = asyncio.get_running_loop().create_task(self._drain())
 
     async def settled(self) -> None:
-        """Wait until nothing is under way."""
+        """Waits until no write is pending."""
         while self._task is not None:
             await asyncio.wait([self._task])
 
@@ -82,8 +82,8 @@ class GroupWriter:
             )
         finally:
             self._task = None
-            # Whatever ended this, those who wait are told. What was decided after a write
-            # that failed was decided on a state that is taken back, so it fails as well.
+            # All pending writes fail, whatever the cause: those after a failed one were decided
+            # on a state that is now undone.
             failed = [*batch, *queue]
             queue.clear()
             for group_id, write in failed:

@@ -1,1 +1,1 @@
-"""This node as one of several: its registration, and what it knows of the others."""
+"""Cluster membership: this node's registration, and its view of the other nodes."""

@@ -1,7 +1,7 @@
-"""What a node of a cluster knows of the cluster: who is alive, and who decides.
+"""A node's view of the cluster: live nodes and the controller.
 
-Kept up to date by watching the store, so it is always a little old. Nothing is safe because
-this view says so; what must not be old is compared in a transaction.
+Follows the store by a watch, so it is always slightly stale. No decision is safe because of this
+view alone; a transaction compares whatever must be current.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,17 +22,17 @@ from duolog.ports.metastore import Change, ChangeSet, MetaStore
 
 
 class ClusterView:
-    """For a node alone one that is never started: nobody else lives, and nobody decides."""
+    """View of live nodes and the controller. A sole node never starts it, so it stays empty."""
 
     def __init__(self, store: MetaStore) -> None:
         self.nodes = NodeView()
         self.controller: int | None = None
-        """The node that decides now; None while there is none."""
+        """Node id of the controller; None while there is none."""
         self.controller_epoch = 0
         self.controller_epoch_revision = 0
-        """What a change of a partition's state compares; 0 where there is no controller."""
+        """Mod-revision of the epoch's entry, which changes of partition states compare; 0: none."""
         self.controller_listeners: list[Callable[[], None]] = []
-        """Told when another node decides, or none."""
+        """Called when the controller changes."""
         self.followers = (
             PrefixFollower(store, CONTROLLER_PREFIX, self._replay_controller),
             PrefixFollower(store, NODES_PREFIX, self.nodes.replay_nodes),
@@ -51,7 +51,7 @@ class ClusterView:
         return self.nodes.address_of(node, door)
 
     def subscribe(self, listener: NodeListener) -> None:
-        """Before `start`: the listener is told of every node that is there, too."""
+        """Adds a listener; before `start`, so that it is told of the present nodes, too."""
         self.nodes.listeners.append(listener)
 
     async def start(self) -> None:

@@ -1,9 +1,9 @@
-"""Ends the lease of a node whose process has ended, rather than wait until it runs out.
+"""Revokes the lease of a node whose process has ended, instead of waiting for its expiry.
 
-A process keeps its port from before it registers until after it has left, and its kernel answers
-for it once it is gone: a node that was connected to and now refuses connections has ended. If it
-has not, because something in between refuses for it, nothing is lost: safety is in the epochs,
-and the node registers again.
+A process listens on its port from before it registers until after it has left, and its kernel
+refuses connections once it is gone: so a node that was connected to and now refuses has ended.
+If something in between refused instead, nothing is lost: safety is in the epochs, and the node
+registers again.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ class Departures:
         self._store = store
         self._view = view
         self._ending: dict[int, asyncio.Task[None]] = {}
-        """By node."""
+        """Revocations under way, by node."""
 
     def noticed(self, node: int) -> None:
-        """Its port refuses connections."""
+        """Revokes the lease of a live node that refuses connections."""
         live = self._view.live.get(node)
         if live is not None and node not in self._ending:
             self._ending[node] = task = asyncio.create_task(self._end(node, live.epoch))
@@ -37,13 +37,13 @@ class Departures:
             await asyncio.wait(tasks)
 
     async def _end(self, node: int, epoch: int) -> None:
-        """The epoch is the one it had when it was noticed: it may have come back since."""
+        """Revokes the lease, unless the node has registered again since, under another epoch."""
         try:
             entry = await self._store.get(broker_key(node))
             if entry is None or entry.mod_revision != epoch or entry.lease is None:
                 return
-            log.info("a node has ended, and so does its lease", node=node, epoch=epoch)
+            log.info("a node's process has ended, revoking its lease", node=node, epoch=epoch)
             await self._store.revoke_lease(entry.lease)
         except StoreUnavailable:
-            # The lease ends by itself, a little later.
+            # The lease expires by itself, a little later.
             return

@@ -1,11 +1,12 @@
-"""What the metadata store holds about nodes and the controller, and how it is written there.
+"""Entries of nodes and the controller in the metadata store: keys and encoding.
 
-    brokers/<node>       a registration, under the node's lease; its mod-revision is the epoch
-    nodes/<node>         what is remembered of a node for ever
-    controller/leader    who decides now, under the lease of that node
-    controller/epoch     how many controllers there have been; whoever changes a partition's
-                         state compares its mod-revision
-    load/<node>          how busy a node is, under its lease
+    brokers/<node>       a registration, under the node's lease; its mod-revision is the
+                         node's broker epoch
+    nodes/<node>         permanent record of a node
+    controller/leader    the controller, under its node's lease
+    controller/epoch     number of controllers so far; every change of a partition's state
+                         compares its mod-revision
+    load/<node>          a node's load report, under its lease
 
 Pure: no clock, no IO.
 """
@@ -48,7 +49,7 @@ def load_key(node: int) -> str:
 
 
 def node_of_key(key: str) -> int:
-    """The node that a key of brokers/, nodes/ or load/ is about."""
+    """Node id in a key under brokers/, nodes/ or load/."""
     return int(key.rpartition("/")[2])
 
 

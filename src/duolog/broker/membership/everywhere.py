@@ -1,6 +1,6 @@
-"""Waits until the other nodes have acted upon a change of the metadata, too.
+"""Waits until the other nodes have applied a change of the metadata, too.
 
-Whoever is told that a topic or a queue is there, or gone, may ask any node next.
+A client that has just created or deleted a topic or a queue may use any node next.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from duolog.ports.peers import Peers, PeerUnreachable
 from duolog.wire.peer.kinds import PeerKind
 
 CATCH_UP_MS_MAX = 5_000
-"""Who takes longer learns of it later. A node that is not alive any more is not waited for."""
+"""Time for which a live node is waited for; a slower one applies the change later."""
 
 _REVISION = Struct(">Q")
 
 
 class Everywhere:
-    """Of what one kind of follower follows at every node."""
+    """Waits for one kind of store follower on all live nodes."""
 
     def __init__(self, peers: Peers, view: ClusterView, node: int, kind: PeerKind) -> None:
         self._peers = peers
@@ -40,7 +40,7 @@ class Everywhere:
 
 
 async def catch_up(follower: StoreFollower[Any], body: memoryview) -> None:
-    """As another node asks for it."""
+    """Serves another node's request: waits until this node has applied the revision."""
     if len(body) != _REVISION.size:
-        raise InvalidRequest("no revision is named")
+        raise InvalidRequest("the request has no revision")
     await follower.until(*_REVISION.unpack(body))

@@ -1,4 +1,4 @@
-"""Tells the controller every now and then how busy this node is."""
+"""Reports this node's load to the controller periodically."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class LoadReporter:
         self._meter = LoadMeter(membership.node, measure(), clock.monotonic_ms())
         self.latest = LoadReport(membership.node)
         self.task: asyncio.Task[None] | None = None
-        """Ends only by `stop`."""
+        """The reporting task, which only `stop` ends."""
 
     def start(self) -> None:
         self.task = asyncio.create_task(self._run())
@@ -38,7 +38,7 @@ class LoadReporter:
             await asyncio.wait({self.task})
 
     async def report(self) -> None:
-        """One report. One that does not arrive is not missed: the next one is as good."""
+        """Measures and writes one report; a lost one is made up for by the next."""
         self.latest = self._meter.report(self._measure(), self._clock.monotonic_ms())
         lease = self._membership.lease
         if lease is None or not self._membership.is_serving:

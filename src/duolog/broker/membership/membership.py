@@ -1,7 +1,7 @@
-"""Keeps this node alive in the eyes of the others, and stops it before they think it gone.
+"""Keeps this node's lease, and suspends the node before the lease can have expired.
 
-What to do when is decided by core/membership/lease.py. Stopping does not wait for the store:
-a renewal that hangs is exactly the case in which the node must stop.
+core/membership/lease.py decides what to do when. Suspension never waits for the store: a renewal
+that hangs is exactly the case in which the node must stop serving.
 """
 
 import asyncio
@@ -25,8 +25,7 @@ log = get_logger("membership")
 SESSION_TIMEOUT_MS = 2_000
 
 _RETRY_MS = 100
-"""How soon a renewal that failed is sent again: the lease may not have time for a whole
-interval."""
+"""Pause after a failed renewal; shorter than the interval, which the lease may not survive."""
 
 
 class Membership:
@@ -44,22 +43,22 @@ class Membership:
         self._state = Lease(session_timeout_ms)
         self._attempt: asyncio.Task[None] | None = None
         self.lease: LeaseId | None = None
-        """What this node's other entries are bound to; None until it is registered."""
+        """Lease to which this node's entries are bound; None until it is registered."""
         self._granted: LeaseId | None = None
-        """The newest lease, under which this node may be registered already."""
+        """Newest granted lease, under which this node may already be registered."""
         self.epoch = 0
         """This node's broker epoch; 0 until it is registered."""
         self._first_epoch = 0
         self.on_epoch: list[Callable[[int], None]] = []
-        """Told of each new broker epoch, before it is served under."""
+        """Called with each new broker epoch, before the node serves under it."""
         self.on_extended: list[Callable[[int], None]] = []
-        """Told until when, on the monotonic clock in milliseconds, this node may serve."""
+        """Called with the time (monotonic, ms) until which this node may serve."""
         self.on_suspend: list[Callable[[], None]] = []
-        """Told to serve nothing more: the others may elect without this node."""
+        """Called when the node must stop serving: other leaders may be elected."""
         self.on_resume: list[Callable[[], None]] = []
-        """Told that this node counts as alive, again or for the first time."""
+        """Called when the node may serve, for the first time or again."""
         self.task: asyncio.Task[None] | None = None
-        """Ends only by `leave`, or by NodeIdTaken after a lost lease: then the node must stop."""
+        """The renewing task. Ends by `leave`, or by NodeIdTaken: then the node must stop."""
 
     @property
     def node(self) -> int:
@@ -74,13 +73,13 @@ class Membership:
         return self._state.is_serving
 
     async def start(self) -> None:
-        """Register, which can take as long as an earlier lease of this node lasts, and keep
+        """Registers, which may have to wait for an earlier lease of this node to expire, and keeps
         the lease from then on. Raises NodeIdTaken."""
         await self.register()
         self.task = asyncio.create_task(self._keep())
 
     async def leave(self) -> None:
-        """Stop serving, and let the others know at once rather than when the lease ends."""
+        """Stops serving and revokes the lease, so that the cluster need not wait for its expiry."""
         if self.task is not None and self.task.cancel():
             await asyncio.wait({self.task})
         if self._attempt is not None:
@@ -89,7 +88,7 @@ class Membership:
         self.check()
         self.lease = None
         if self._granted is not None:
-            # Without an answer the lease ends by itself, a little later.
+            # Without an answer the lease expires by itself, a little later.
             with contextlib.suppress(StoreUnavailable):
                 await self._store.revoke_lease(self._granted)
             self._granted = None
@@ -113,8 +112,8 @@ class Membership:
         self._granted = lease
 
     async def _vouch(self) -> None:
-        """A process that goes on has lost nothing since it started, whatever became of the run
-        before it. That run counts until the controller has judged this one once."""
+        """Marks re-registrations as clean: a process that continues has lost nothing. Not before
+        the controller has handled its first one, since the run before may have lost records."""
         if self._registration.stopped_cleanly or not self._first_epoch:
             return
         try:
@@ -125,11 +124,11 @@ class Membership:
             self._registration = msgspec.structs.replace(self._registration, stopped_cleanly=True)
 
     def check(self) -> Step:
-        """Stop or go on serving, as the clock says; what else is due is left to the caller."""
+        """Suspends or resumes the node, as the clock says; returns the next step for the caller."""
         while True:
             step = self._state.step(self._clock.monotonic_ms())
             if step is Step.SUSPEND:
-                log.info("this node serves nothing until it is known to be alive", node=self.node)
+                log.info("this node is suspended until its lease is renewed", node=self.node)
                 for told in self.on_suspend:
                     told()
             elif step is Step.RESUME:
@@ -174,14 +173,14 @@ class Membership:
             await self._pause()
 
     async def _pause(self) -> None:
-        """Until something is due, or what was begun has ended."""
+        """Sleeps until a step is due, or the current attempt has ended."""
         now_ms = self._clock.monotonic_ms()
         renew_s = max(0, self._state.renew_at_ms - now_ms) / 1000
         stop_s = max(0, self._state.serve_until_ms - now_ms) / 1000
         if self._attempt is None:
             await asyncio.sleep(min(renew_s, stop_s) if self.is_serving else renew_s)
             return
-        # While an attempt is under way, all that can fall due is to stop serving.
+        # While an attempt runs, only the suspension can fall due.
         await asyncio.wait({self._attempt}, timeout=stop_s if self.is_serving else None)
         if self._attempt.done():
             attempt, self._attempt = self._attempt, None

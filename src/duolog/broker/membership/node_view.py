@@ -1,4 +1,4 @@
-"""The nodes as this one knows them. Pure: changed only by replaying the store's changes."""
+"""This node's view of all nodes. Pure: changed only by replaying the store's changes."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from duolog.model.cluster import LiveNode, NodeRecord, Registration
 from duolog.ports.metastore import ChangeSet
 
 NodeListener = Callable[[int, LiveNode | None], None]
-"""Told of a node and what is now known of it: None when it is gone."""
+"""Called with a node's id and its new state; None: the node is gone."""
 
 _DOORS = ("kafka", "sqs", "admin", "peer")
 
@@ -19,15 +19,15 @@ class NodeView:
         self._live: dict[int, LiveNode] = {}
         self._records: dict[int, NodeRecord] = {}
         self.live: Mapping[int, LiveNode] = MappingProxyType(self._live)
-        """Those whose lease the store has not seen end, by node."""
+        """Registered nodes by id, whose leases the store has not seen expire."""
         self.records: Mapping[int, NodeRecord] = MappingProxyType(self._records)
-        """Those that the controller has ever taken in."""
+        """Records, by id, of all nodes that a controller has ever admitted."""
         self.listeners: list[NodeListener] = []
         self.record_listeners: list[Callable[[], None]] = []
-        """Told when what the controller remembers of nodes has changed."""
+        """Called when the nodes' records change."""
 
     def address_of(self, node: int, door: str) -> tuple[str, int] | None:
-        """Where that node's door is; None while it is gone or has no such door."""
+        """Address of a node's listener; None if the node is gone or has no such listener."""
         assert door in _DOORS, door
         live = self._live.get(node)
         text: str = "" if live is None else getattr(live.registration, door)

@@ -1,4 +1,4 @@
-"""Follows one prefix of the store and hands each of its revisions to a view."""
+"""Follows one prefix of the store and passes each revision to a view."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from duolog.ports.metastore import ChangeSet, MetaStore
 
 
 class PrefixFollower(StoreFollower[ChangeSet]):
-    """For views that take in a revision at once and have nothing to wait for."""
+    """A store follower for views that apply a revision synchronously."""
 
     def __init__(self, store: MetaStore, prefix: str, take_in: Callable[[ChangeSet], None]) -> None:
         super().__init__(store, prefix)

@@ -1,7 +1,7 @@
-"""Writes a node's registration into the store, under a lease of its own.
+"""Writes a node's registration to the store, under a lease of its own.
 
-The entry's mod-revision is the node's broker epoch, so it is written once for each time that
-the node begins to be alive, and never touched otherwise.
+The entry's mod-revision is the node's broker epoch, so it is written exactly once per
+registration.
 """
 
 import asyncio
@@ -25,23 +25,23 @@ from duolog.ports.metastore import (
 log = get_logger("membership")
 
 TTLS_WAITED = 2
-"""For how many lease times a node waits for another of its id to go: a crashed one is gone
-after one, or after two when the store's own leader changed meanwhile."""
+"""Lease times for which a node waits for a holder of its id to go: a crashed one is gone after
+one, or after two if the store's own leader changed meanwhile."""
 
 _LOOKS_PER_TTL = 8
 _RETRY_S = 0.25
 
 
 class NodeIdTaken(Exception):
-    """Another process with this node id is alive. Its text is for the operator."""
+    """Another live process has this node id. The text is for the operator."""
 
 
 class Registered(NamedTuple):
     lease: LeaseId
     epoch: int
-    """The broker epoch."""
+    """The node's broker epoch: the entry's mod-revision."""
     sent_ms: int
-    """When the lease was asked for, on the monotonic clock."""
+    """Monotonic time at which the lease was requested."""
 
 
 async def register(
@@ -51,10 +51,10 @@ async def register(
     ttl_ms: int,
     on_granted: Callable[[LeaseId], None],
 ) -> Registered:
-    """Wait until the store has this registration. Raises NodeIdTaken.
+    """Registers the node, with retries; raises NodeIdTaken.
 
-    `on_granted` is told of a lease before anything is bound to it: who gives up meanwhile can
-    revoke it, whatever has become of the registration.
+    `on_granted` is called with each lease before anything is bound to it, so that a caller that
+    is cancelled can revoke the lease, whatever has become of the registration.
     """
     give_up_ms: int | None = None
     while True:
@@ -84,7 +84,7 @@ async def _attempt(
     ttl_ms: int,
     on_granted: Callable[[LeaseId], None],
 ) -> Registered | Registration:
-    """Registered, or who has the id now."""
+    """Tries once; returns Registered, or the registration of the id's current holder."""
     key = broker_key(registration.node)
     present = await store.get(key)
     holder = None if present is None else decode_registration(present)
@@ -93,8 +93,8 @@ async def _attempt(
     sent_ms = clock.monotonic_ms()
     lease = await store.grant_lease(ttl_ms)
     on_granted(lease)
-    # A present entry is one of this very process, under a lease that it has lost sight of:
-    # after an unknown outcome, say. The new one takes its place and gives a new epoch.
+    # A present entry is this very process's, under an earlier lease: after an unknown outcome,
+    # say. The new entry replaces it and gives a new epoch.
     expected = 0 if present is None else present.mod_revision
     put = Put(key, encode(registration), lease)
     try:
@@ -111,5 +111,5 @@ async def _attempt(
 
 
 def _outrun(entry: Entry | None, registration: Registration) -> Registration:
-    """Who was faster; if it has gone again, the next attempt finds that out."""
+    """The registration that won the race; this node's own if it is gone again already."""
     return registration if entry is None else decode_registration(entry)

@@ -1,8 +1,8 @@
-"""Which queues there are, and the ways to change that.
+"""The catalog of queues: look-ups in a cache, and changes as transactions on the store.
 
-Like the catalog of topics: a change is a transaction, and what is known here follows only when
-the watch brings it back. A call that changes something returns after the listeners have acted
-on it. Callers pass the time.
+As in the catalog of topics, the cache changes only when the watch brings the transaction back,
+and a call that makes a change returns after the listeners have acted on it. Callers pass the
+time.
 """
 
 import uuid
@@ -38,7 +38,7 @@ from duolog.ports.metastore import Compare, Delete, MetaStore, Put
 __all__ = ["QueueCatalog", "QueueEntry", "QueueListener"]
 
 _ATTEMPTS_MAX = 16
-"""How often a change is tried again when others change the same queue meanwhile."""
+"""Attempts at a change while other nodes change the same queue."""
 
 QueueEdit = Callable[[QueueEntry], QueueEntry]
 TagEdit = Callable[[Mapping[str, str]], Mapping[str, str]]
@@ -54,25 +54,25 @@ class QueueCatalog:
         account: str,
         hold_ms: int,
     ) -> None:
-        """`hold_ms` is how long the name of a deleted queue cannot be used again."""
+        """Takes `hold_ms`, the time for which a deleted queue's name cannot be used again."""
         self._store = store
         self.new_id = new_id
         self._region = region
         self._account = account
         self._hold_ms = hold_ms
         self.check_servable: Callable[[QueueEntry], None] = lambda queue: None
-        """Refuses a new queue, or new attributes of one, that could not be served."""
+        """Raises if a new queue, or new attributes of one, could not be served."""
         self._view = QueueView()
         self.follower = QueueFollower(store, self._view)
 
     @property
     def queues(self) -> Mapping[str, QueueEntry]:
-        """Those that are there, by name."""
+        """All existing queues, by name."""
         return self._view.queues
 
     @property
     def deleted(self) -> Mapping[str, QueueEntry]:
-        """Those that were deleted, until they are forgotten."""
+        """Deleted queues, by name, until they are removed and their names are free again."""
         return self._view.deleted
 
     def get(self, name: str) -> QueueEntry:
@@ -82,7 +82,7 @@ class QueueCatalog:
         return queue
 
     def subscribe(self, listener: QueueListener) -> None:
-        """Before `start`: the listener is told of every queue that is there, too."""
+        """Adds a listener; before `start`, so that it is told of the present queues, too."""
         self.follower.subscribe(listener)
 
     async def start(self) -> None:
@@ -99,10 +99,10 @@ class QueueCatalog:
         now_ms: int,
         topic: Topic | None = None,
     ) -> QueueEntry | None:
-        """The new queue, or the one that is there and has all these attributes.
+        """Creates a queue, or returns the existing one if it has all these attributes.
 
-        None when the topic of its messages has changed meanwhile, or is that of a deleted
-        queue and goes with it: then there has to be another one first.
+        Returns None if the topic of its messages has changed meanwhile, or belongs to a deleted
+        queue of this name and goes with it: the caller must create another topic first.
         """
         check_queue_name(name)
         config = parse_queue_config(name, attributes)
@@ -141,12 +141,12 @@ class QueueCatalog:
         raise _contended(name)
 
     async def current(self, name: str) -> QueueEntry | None:
-        """What the store has of this name, a deleted queue perhaps, or one of a like name."""
+        """Reads the store's entry of this name, which may be a deleted or a colliding queue's."""
         entry = await asked(self._store.get(queue_key(name)))
         return None if entry is None else decode_queue(entry)
 
     def check_creatable(self, name: str, now_ms: int) -> None:
-        """Refuse a name that `create` would refuse: asked before something is made for it."""
+        """Refuses a name that `create` would refuse; called before a topic is made for it."""
         present = self._view.by_key(queue_key(name))
         if present is not None:
             self._check_free(present, name, now_ms)
@@ -154,11 +154,11 @@ class QueueCatalog:
     async def set_attributes(
         self, name: str, changes: Mapping[str, str], now_ms: int
     ) -> QueueEntry:
-        """Change these attributes and leave the others; an empty text unsets one."""
+        """Changes these attributes, and no others; an empty text unsets one."""
         return await self._edit(name, lambda queue: self._changed(queue, changes, now_ms))
 
     async def edit_policy(self, name: str, edit: Callable[[str], str], now_ms: int) -> QueueEntry:
-        """Replace the access policy; an empty text is none."""
+        """Replaces the access policy by `edit` of the current one; an empty text means none."""
 
         def edited(queue: QueueEntry) -> QueueEntry:
             return self._changed(queue, {"Policy": edit(queue.config.policy)}, now_ms)
@@ -172,7 +172,7 @@ class QueueCatalog:
         return await self._edit(name, lambda queue: replace(queue, purged_ms=now_ms))
 
     async def delete(self, name: str, now_ms: int) -> QueueEntry:
-        """Delete the queue; it is among the `deleted` from now on, and returned as there."""
+        """Marks the queue as deleted and returns the entry, from now on among `deleted`."""
         key = queue_key(name)
         for _ in range(_ATTEMPTS_MAX):
             queue = self.get(name)
@@ -184,21 +184,21 @@ class QueueCatalog:
         raise _contended(name)
 
     def forgettable(self, now_ms: int) -> list[QueueEntry]:
-        """Deleted queues whose names are free again; what is left of them can be removed."""
+        """Deleted queues whose names may be used again, so that their entries may go."""
         return [queue for queue in self.deleted.values() if not self._is_held(queue, now_ms)]
 
     async def forget_deleted(self, name: str) -> None:
-        """Everything of the deleted queue has been removed: nobody needs to know of it now."""
+        """Removes the entry of a deleted queue, after everything else of it was removed."""
         queue = self.deleted.get(name)
         if queue is not None:
             key = queue_key(name)
             await self._commit([Compare(key, queue.mod_revision)], Delete(key))
 
     async def _edit(self, name: str, edit: QueueEdit) -> QueueEntry:
-        """Replace a queue by what `edit` makes of it.
+        """Replaces a queue's entry by `edit` of the current one.
 
-        It is called again when somebody else has changed it meanwhile, so that two editors
-        never undo each other.
+        `edit` is called again if somebody else has changed it meanwhile, so that concurrent
+        editors never undo each other.
         """
         key = queue_key(name)
         for _ in range(_ATTEMPTS_MAX):
@@ -221,7 +221,7 @@ class QueueCatalog:
         return new
 
     def _check_free(self, present: QueueEntry, name: str, now_ms: int) -> None:
-        """Refuse a name that another queue has, or had until a moment ago."""
+        """Refuses a name that collides with another queue's, or was deleted within `hold_ms`."""
         if present.is_deleted:
             if self._is_held(present, now_ms):
                 raise QueueDeletedRecently(
@@ -244,7 +244,7 @@ class QueueCatalog:
         self.check_servable(new)
 
     def _check_dead_letter_queue(self, source: str, redrive: RedrivePolicy) -> None:
-        """Its kind is known from its name already."""
+        """Refuses an unfit dead-letter queue. Its kind was checked already, by its name."""
         target = self.queues.get(redrive.dead_letter_queue)
         if redrive.dead_letter_arn != self._arn(redrive.dead_letter_queue):
             reason = "Dead-letter target owner should be same as the source."
@@ -262,14 +262,14 @@ class QueueCatalog:
         return queue_arn(queue, self._region, self._account)
 
     async def _commit(self, holds: Sequence[Compare], operation: Put | Delete) -> bool:
-        """Do it and wait until it was acted upon everywhere; False if something has changed."""
+        """Commits, and waits until every node has acted on it; False if a condition fails."""
         result = await asked(self._store.transact(holds, [operation]))
         if result.committed:
             await self.follower.until_everywhere(result.revision)
         return result.committed
 
     async def _catch_up(self, name: str) -> None:
-        """Wait for the change of the queue that has just outrun ours."""
+        """Waits until this node has seen the queue's newest change, which outran its own."""
         queue = await self.current(name)
         if queue is None:
             raise _absent()

@@ -1,9 +1,9 @@
-"""What the metadata store holds about queues, and how it is written there.
+"""Entries of queues in the metadata store: keys and encoding.
 
-    queues/<folded name>    id, name, attributes, tags, and when things happened to it
+    queues/<folded name>    id, name, attributes, tags, times of changes
 
-A deleted queue leaves its entry behind until everything of it is removed and its name may be
-used again, so that a crash in between forgets nothing. Pure: no clock, no IO.
+A deleted queue keeps its entry until everything of it is removed and its name may be used again,
+so that a crash in between forgets nothing. Pure: no clock, no IO.
 """
 
 import uuid
@@ -23,27 +23,27 @@ QUEUES_PREFIX = "queues/"
 class QueueEntry:
     name: str
     id: uuid.UUID
-    """New for each creation: what was meant for a deleted queue never touches its namesake."""
+    """Unique per creation, so that changes meant for a deleted queue never touch a namesake."""
     attributes: Mapping[str, str]
-    """Those that it was given, each in the one way in which it is written."""
+    """Attributes given explicitly, in canonical text form."""
     config: QueueConfig
-    """The attributes and, where they say nothing, the defaults."""
+    """Effective configuration: the attributes on top of the defaults."""
     tags: Mapping[str, str]
     created_ms: int
     modified_ms: int
-    """When the attributes last changed."""
+    """Time at which the attributes last changed."""
     topic_id: uuid.UUID | None = None
-    """Of the topic that goes with the queue; None for one that reads another's messages."""
+    """Id of the queue's own topic; None for a subscription queue, which reads another topic."""
     purged_ms: int | None = None
-    """When the queue was last purged, if ever."""
+    """Time of the last purge; None if never purged."""
     deleted_ms: int | None = None
-    """When the queue was deleted; None for one that is there."""
+    """Time of deletion; None for an existing queue."""
     mod_revision: int = 0
-    """Of the entry in the store; a transaction that changes it compares this."""
+    """Mod-revision of the entry, compared by every transaction that changes it."""
 
     @property
     def journal_id(self) -> uuid.UUID:
-        """Of the topic of its journal: known before that is made, and after it is gone."""
+        """Id of the journal's topic, derived, so it is known before the topic is made."""
         return uuid.uuid5(self.id, "journal")
 
     @property
@@ -67,7 +67,7 @@ _decoder = msgspec.json.Decoder(_QueueValue)
 
 
 def queue_key(name: str) -> str:
-    """Colliding names share a key, so the store itself lets only one of them in."""
+    """Key of a queue's entry. Colliding names share a key, so the store admits only one."""
     return QUEUES_PREFIX + fold(name)
 
 

@@ -1,4 +1,4 @@
-"""Keeps the view of the queues up to date by watching the store, and tells the listeners."""
+"""Keeps the view of the queues up to date by watching the store, and calls the listeners."""
 
 from typing import Protocol
 
@@ -16,15 +16,15 @@ class QueueListener(Protocol):
     """
 
     async def queue_created(self, queue: QueueEntry) -> None:
-        """Awaited before the queue can be found in the catalog."""
+        """Called and awaited before the queue can be found in the catalog."""
         ...
 
     async def queue_changed(self, old: QueueEntry, new: QueueEntry) -> None:
-        """Awaited before the change can be seen in the catalog."""
+        """Called and awaited before the change can be seen in the catalog."""
         ...
 
     async def queue_deleted(self, queue: QueueEntry) -> None:
-        """Awaited after the queue has gone from the catalog."""
+        """Called and awaited after the queue has gone from the catalog."""
         ...
 
 
@@ -41,7 +41,7 @@ class QueueFollower(StoreFollower[QueueChange]):
         return self._view.replay(changes)
 
     async def act(self, change: QueueChange) -> None:
-        """Publish at the moment when the queue can be used, or before it goes."""
+        """Calls the listeners; publishes a queue after its creation, hides it before deletion."""
         old, new = (_living(queue) for queue in change)
         if new is not None:
             for listener in self._listeners:

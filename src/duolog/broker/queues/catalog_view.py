@@ -1,7 +1,7 @@
-"""The queues as this node knows them. Pure: changed only by `replay` and `publish`.
+"""This node's cache of the queues' entries. Pure: changed only by `replay` and `publish`.
 
-The two are apart because a change must be acted upon in between: a queue can be found only
-once it can be used, and is gone before it is taken down.
+They are two steps because listeners act in between: a queue appears only once it can be used,
+and disappears before it is closed.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from duolog.broker.queues.catalog_entries import QueueEntry, decode_queue
 from duolog.ports.metastore import Change, ChangeSet
 
 QueueChange = tuple[QueueEntry | None, QueueEntry | None]
-"""Before and after: a queue that is there, one that is deleted, or nothing at all."""
+"""The entry before and after a change: an existing queue, a deleted one, or None."""
 
 
 class QueueView:
@@ -23,11 +23,11 @@ class QueueView:
         self.deleted: Mapping[str, QueueEntry] = MappingProxyType(self._deleted)
 
     def by_key(self, key: str) -> QueueEntry | None:
-        """As the store has it, though it may not be published yet."""
+        """Entry under a store key, which may not be published yet."""
         return self._by_key.get(key)
 
     def replay(self, changes: ChangeSet) -> list[QueueChange]:
-        """What the changes mean, each still to be published."""
+        """Applies the changes; returns the queue changes, which the caller publishes."""
         return [meant for change in changes.changes for meant in self._replay(change)]
 
     def publish(self, change: QueueChange) -> None:
@@ -47,6 +47,6 @@ class QueueView:
         new = decode_queue(change.entry)
         self._by_key[change.key] = new
         if old is not None and old.id != new.id:
-            # Deleted and made again while nobody was watching: not the same queue.
+            # Deleted and created again between two looks: a different queue of the same name.
             return [(old, None), (None, new)]
         return [(old, new)]

@@ -1,4 +1,4 @@
-"""Waiting until what was written may be relied upon, without a task for each."""
+"""Waiting for writes to be committed, by callbacks instead of a task per request."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class _Committed:
 
 
 def when_committed(partition: Partition, end_offset: int, settled: Settled) -> None:
-    """Call once the partition's high watermark has reached the offset, perhaps at once."""
+    """Calls back once the partition's high watermark reaches the offset, perhaps at once."""
     if partition.high_watermark >= end_offset:
         settled(None)
     else:
@@ -27,14 +27,14 @@ def when_committed(partition: Partition, end_offset: int, settled: Settled) -> N
 
 
 async def committed(partition: Partition, end_offset: int) -> None:
-    """Wait until the partition's high watermark has reached the offset."""
+    """Waits until the partition's high watermark reaches the offset."""
     reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     when_committed(partition, end_offset, partial(settle_future, reached))
     await reached
 
 
 def settle_future(future: asyncio.Future[None], failure: Refusal | None) -> None:
-    """For those few who wait in a task."""
+    """Settles a future, for the few callers that wait in a task."""
     if future.done():
         return
     if failure is None:
@@ -44,14 +44,14 @@ def settle_future(future: asyncio.Future[None], failure: Refusal | None) -> None
 
 
 class Commits:
-    """Several writes that are answered together. It waits for each of them itself."""
+    """Waiter for several writes that are answered together, once all are committed."""
 
     __slots__ = ("_failure", "_open", "_settled")
 
     def __init__(self, settled: Settled) -> None:
         self._settled = settled
         self._failure: Refusal | None = None
-        # One for the caller, so that nothing is settled before all was added.
+        # Counts the caller as one, until `close`, so that nothing settles before all is added.
         self._open = 1
 
     def add(self, partition: Partition, end_offset: int) -> None:
@@ -60,16 +60,16 @@ class Commits:
             partition.wait_committed(end_offset, self)
 
     def add_changes(self, partition: QueuePartition) -> None:
-        """Everything that was decided about the partition's messages so far."""
+        """Waits for all changes of the partition's delivery state so far."""
         assert partition.journal is not None
         self.add(partition.journal.partition, partition.journal.end_offset)
 
     def close(self) -> None:
-        """Everything was added."""
+        """Ends the adding; settles at once if nothing is pending."""
         self.settle(None)
 
     def settle(self, failure: Refusal | None) -> None:
-        """One of them is relied upon from now on, or never."""
+        """Notes that one write was committed, or failed; the last one calls back."""
         if failure is not None and self._failure is None:
             self._failure = failure
         self._open -= 1

@@ -1,4 +1,4 @@
-"""How messages leave a queue: to whoever asks, or waits, for them."""
+"""Receives of a queue: gathers them per turn, hands out messages, parks long polls."""
 
 import asyncio
 from collections import OrderedDict
@@ -18,10 +18,10 @@ from duolog.records.changes import Cause, Deleted, Trimmed, VisibilityChanged
 from duolog.records.record import Record
 
 PARKED_MAX = 100_000
-"""Long polls that wait at one queue; past it the next is answered at once, with nothing."""
+"""Maximum number of parked long polls per queue; further receives are answered empty at once."""
 
 Gathered = tuple[Receive, int]
-"""A receive of this turn, and for how many milliseconds it may wait."""
+"""A receive of this turn, and its wait time in ms."""
 
 
 class Consuming:
@@ -33,7 +33,7 @@ class Consuming:
         self._gathered: list[Gathered] = []
         self._alike: list[Alike] = []
         self._turn = 0
-        """Which partition the next receive looks at first."""
+        """Rotates the partition at which the next receive looks first."""
         self._on_handed_out = self._handed_out
 
     @property
@@ -50,9 +50,9 @@ class Consuming:
         done: Callable[[list[Received] | Refusal], None],
         bytes_max: int | None = None,
     ) -> Receive:
-        """Answered with messages, or after `wait_ms` without any.
+        """Receives up to `count` messages; answers empty after `wait_ms` without any.
 
-        With more than `bytes_max` only if it is one message.
+        `bytes_max` bounds the answer, unless a single message is larger.
         """
 
         def answered(result: Sequence[Received] | Refusal) -> None:
@@ -74,19 +74,19 @@ class Consuming:
         visibility_ms: int | None,
         attempt: str | None,
     ) -> None:
-        """As `receive`, for several that ask for the same; each is told by its token."""
+        """Queues several identical receives, each answered through `asker` by its token."""
         hidden_ms, name = self._hidden_ms(visibility_ms), _name_of(attempt)
         self._queue.turn.gather(self)
         self._alike.append(Alike(asker, tokens, count, hidden_ms, name, wait_ms))
 
     def _hidden_ms(self, visibility_ms: int | None) -> int:
-        """As long as the queue says, unless the request does."""
+        """Visibility time-out of the request, else the queue's default."""
         if visibility_ms is None:
             return self._queue.config.visibility_timeout_seconds * 1000
         return visibility_ms
 
     def flush(self) -> None:
-        """Serve the receives of this turn: those that are alike with one change."""
+        """Serves the receives of this turn, identical ones together with one change."""
         gathered, self._gathered = self._gathered, []
         alike, self._alike = self._alike, []
         is_open = self._queue.is_writable and not self._queue.is_gone
@@ -103,10 +103,10 @@ class Consuming:
                 self._queue.journaled(partial(self._begin, receive, wait_ms), receive.answer)
 
     def _serve_alike(self, alike: Alike) -> int:
-        """How many of them, the first, were served; each of the others is to be looked at by
-        itself.
+        """Serves identical receives together; returns how many of them, from the first on, were
+        served. The caller serves the others one by one.
 
-        Where messages have groups that is all of them: what one gets depends on what others have.
+        Returns 0 if messages have groups: then each receive depends on what others hold.
         """
         partitions = self._queue.partitions
         if alike.attempt or len(partitions) != 1 or partitions[0].delivery.has_groups:
@@ -121,7 +121,7 @@ class Consuming:
             end_offset = self._deliver(partition, offsets, now_ms, alike.visibility_ms)
             are_new = partition.delivery.held_count == known + len(offsets)
         except Refusal:
-            # As each of them will find out, and be told.
+            # Each receive meets the same refusal when it is served alone, and reports it.
             return 0
         full, rest = divmod(len(offsets), alike.count)
         counts = [alike.count] * full + [rest] * (rest > 0)
@@ -136,7 +136,7 @@ class Consuming:
         if receive.is_abandoned:
             return
         if not self._queue.partitions:
-            # All of them went elsewhere in this very turn.
+            # All partitions were moved to other nodes in this very turn.
             receive.answer([])
             return
         now_ms = self._queue.clock.now_ms()
@@ -163,7 +163,7 @@ class Consuming:
         receive.answer([])
 
     def serve_parked(self) -> None:
-        """Something may have become ready."""
+        """Serves parked long polls, oldest first, after messages may have become ready."""
         if not self._queue.is_writable:
             if not self._queue.has_journals:
                 self._queue.owner.open_journals(self._queue, self._journals_opened)
@@ -184,7 +184,7 @@ class Consuming:
             self.serve_parked()
 
     def _serve(self, receive: Receive, now_ms: int) -> bool:
-        """Hand out what there is; False if that is nothing."""
+        """Hands out available messages; False if there are none."""
         partitions = self._queue.partitions
         if len(partitions) > 1 or receive.attempt:
             return self._serve_from_any(receive, now_ms)
@@ -227,7 +227,8 @@ class Consuming:
     def _hand_out(
         self, receive: Receive, partition: QueuePartition, count: int, now_ms: int
     ) -> int | None:
-        """What the journal must reach before the answer; None if nothing was handed out."""
+        """Hands out up to `count` messages of one partition. Returns the journal offset to commit
+        before the answer; None if nothing was handed out."""
         offsets, records = self._take_out(partition, count, now_ms)
         if receive.bytes_left is not None:
             if isinstance(records, PlainRun):
@@ -247,7 +248,7 @@ class Consuming:
     def _take_out(
         self, partition: QueuePartition, count: int, now_ms: int
     ) -> tuple[Sequence[int], list[Record] | PlainRun]:
-        """Messages that can be had now, and their records; none if there are none."""
+        """Chooses available messages and reads their records, giving up unreadable ones."""
         delivery = partition.delivery
         if delivery.soonest_ms <= now_ms:
             delivery.tick(now_ms)
@@ -279,14 +280,14 @@ class Consuming:
     def _give_up_missing(
         self, partition: QueuePartition, offsets: Sequence[int], records: Sequence[Record | None]
     ) -> list[int]:
-        """Messages that cannot be read are done; returns the others."""
+        """Marks messages whose records cannot be read as done; returns the other offsets."""
         found: list[int] = []
         gone: list[int] = []
         for offset, record in zip(offsets, records, strict=True):
             (gone if record is None else found).append(offset)
         start_offset = partition.data.log.start_offset
         if gone[0] < start_offset:
-            # Retention of the topic, or DeleteRecords, was quicker than upkeep.
+            # Removed by the topic's retention, or by DeleteRecords, before upkeep noticed.
             undone = partition.delivery.undone_count
             partition.change(Trimmed(start_offset, Cause.REMOVED))
             expired = undone - partition.delivery.undone_count
@@ -297,7 +298,7 @@ class Consuming:
         return found
 
     def _find_again(self, receive: Receive, now_ms: int) -> dict[QueuePartition, tuple[int, ...]]:
-        """What the same attempt got, if it was made before."""
+        """Messages that an earlier receive with the same attempt id got, by partition."""
         found = {}
         for partition in self._queue.partitions:
             offsets = partition.delivery.find_attempt(receive.attempt, now_ms)
@@ -312,7 +313,8 @@ class Consuming:
         offsets: Sequence[int],
         now_ms: int,
     ) -> int | None:
-        """The client did not get the answer to the same attempt: it gets the same once more."""
+        """Hands out again the messages of an earlier receive with the same attempt id, whose
+        answer was lost."""
         end_offset = None
         records = []
         for offset in offsets:
@@ -322,13 +324,13 @@ class Consuming:
                     VisibilityChanged(offset, now_ms + receive.visibility_ms)
                 )
                 records.append(record)
-        # All at once, as they were the first time: the receipts are the same then.
+        # All at once, as the first time, so that the receipt handles are the same.
         if records:
             found = received(self._queue, partition, records, [len(records)], now_ms)
             receive.found = [*receive.found, *found]
         self._queue.owner.rearm(partition)
         if not receive.visibility_ms:
-            # Others may have them already, but not in the middle of this.
+            # Visible at once to others, but they must not be served in the middle of this call.
             asyncio.get_running_loop().call_soon(self.serve_parked)
         return end_offset
 
@@ -342,12 +344,12 @@ class Consuming:
             receive.answer(failure or receive.found)
 
     def end_parked(self) -> None:
-        """There is nothing left to wait for here."""
+        """Answers all parked long polls empty: this node serves no partition any more."""
         while self._parked:
             self._parked.popitem(last=False)[0].answer([])
 
     def refuse_parked(self) -> None:
-        """The queue was deleted: whoever waits is told."""
+        """Refuses all parked long polls: the queue was deleted."""
         while self._parked:
             self._parked.popitem(last=False)[0].answer(gone())
 

@@ -1,6 +1,6 @@
-"""What is asked of all messages of a queue, wherever they are led.
+"""Operations on all messages of a queue, on all nodes: purge, replay, counts, peeking.
 
-Each partition is asked for by itself, so that none is forgotten or counted twice while leaders
+Each partition is addressed individually, so that none is missed or counted twice while leaders
 change.
 """
 
@@ -25,20 +25,20 @@ from duolog.records.changes import Cause, Change, Trimmed
 
 class QueueContents(QueueRegistry, ABC):
     async def purge_all(self, queue: Queue) -> int:
-        """Delete every message that is there now; returns how many."""
+        """Deletes all present messages; returns their number."""
         purged: list[int] = await self._of_each(queue, lambda link, some: link.purge(some))
         return sum(purged)
 
     async def purge_partition(self, queue: Queue, partition: QueuePartition) -> int:
         await self.journaled(queue)
         purged = sum(level_of(partition, self.clock.now_ms())[:3])
-        # Not the log's end: what is not readable yet is acknowledged after this.
+        # Not up to the log's end: messages not committed yet are acknowledged after this purge.
         await self._commit(partition, Trimmed(partition.delivery.end_offset, Cause.PURGED))
         self.count_messages(queue.entry.name, "expire", purged)
         return purged
 
     async def replay(self, name: str, from_ms: int, to_ms: int) -> int:
-        """Make deleted messages that were sent in that time deliverable again; how many."""
+        """Makes deleted messages sent in that time range ready again; returns their number."""
         queue = self.local(name)
         replayed: list[int] = await self._of_each(
             queue, lambda link, some: link.replay(some, from_ms, to_ms)
@@ -46,14 +46,14 @@ class QueueContents(QueueRegistry, ABC):
         return sum(replayed)
 
     async def level(self, name: str) -> Level:
-        """How many messages the queue has, wherever they are."""
+        """Counts the queue's messages, over all nodes."""
         queue = self.local(name)
         return total_of(await self._of_each(queue, lambda link, some: link.levels(some)))
 
     async def look(
         self, name: str, *, partition: int, from_offset: int, limit: int, state: str | None
     ) -> Page:
-        """Messages of a partition, in order, without receiving them."""
+        """Peeks at the messages of a partition, in order, without receiving them."""
         queue = self.get(name)
         if isinstance(queue, Queue):
             return peeking.look(
@@ -75,8 +75,8 @@ class QueueContents(QueueRegistry, ABC):
         queue: Queue,
         ask: Callable[[QueueLink, Sequence[int]], Coroutine[Any, Any, Sequence[Any]]],
     ) -> Any:
-        """What whoever serves it answers for each partition."""
-        if queue.state.is_whole:
+        """Collects the answer of each partition's leader."""
+        if queue.state.has_all_partitions:
             return await ask(ServedQueue(queue, self), range(len(queue.partitions)))
         return await self._routed[queue].of_each(ask)
 
@@ -90,7 +90,7 @@ class QueueContents(QueueRegistry, ABC):
         return sum(level_of(partition, self.clock.now_ms())[:3]) - before
 
     async def _replay(self, partition: QueuePartition, from_ms: int, to_ms: int) -> None:
-        """Offsets are found by the log's time index, so that messages are, to the millisecond."""
+        """Replays a time range. Uses the log's time index, so it is exact to the millisecond."""
         kept = partition.data.log
         now_ms = self.clock.now_ms()
         end_offset = partition.delivery.end_offset
@@ -108,7 +108,7 @@ class QueueContents(QueueRegistry, ABC):
         await committed(partition.journal.partition, end_offset)
 
     async def journaled(self, queue: Queue) -> None:
-        """Wait until changes of the queue can be written down."""
+        """Waits until the queue's partitions have their journals."""
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.open_journals(queue.state, partial(settle_future, opened))
         await opened

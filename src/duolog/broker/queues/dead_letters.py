@@ -1,7 +1,7 @@
 """Moves messages that were received too often to their dead-letter queue.
 
-A message is appended there first and deleted here then: a crash in between leaves it in both,
-and the move that follows is recognised as a repetition where the target is a FIFO queue.
+A message is appended to the target before it is deleted from the source. A crash in between
+leaves it in both; a FIFO target recognises the repeated move as a duplicate.
 """
 
 from collections.abc import Sequence
@@ -35,13 +35,13 @@ class DeadLetters:
         self._queues = queues
 
     def bury(self, queue: Queue, partition: QueuePartition) -> None:
-        """Move what is dead, a part at a time; the partition has its journal."""
+        """Moves dead messages, up to TOGETHER_MAX at a time; needs the partition's journal."""
         if partition.is_burying:
             return
         redrive = queue.config.redrive
         target = None if redrive is None else self._queues.front(redrive.dead_letter_queue)
         if target is None:
-            # Nowhere to go: consumers may go on trying.
+            # No dead-letter queue exists: the messages are offered to consumers again.
             partition.delivery.revive()
             queue.serve_parked()
             return

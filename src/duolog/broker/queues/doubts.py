@@ -1,8 +1,8 @@
-"""Damage that other nodes can make good.
+"""Damaged records of which other replicas have intact copies.
 
-What is damaged here alone is not lost: to pass over it, as a node alone has to, would settle for
-all what others still have. Instead it is refused for a moment, until housekeeping has looked at
-the segment and another node leads.
+A record damaged on this node only is not lost: skipping it, as a sole node must, would lose it
+for the whole cluster. Instead, reads of it are refused until housekeeping has verified the segment
+and another node leads, at most for DOUBT_MS_MAX.
 """
 
 from collections.abc import Callable
@@ -12,16 +12,16 @@ from duolog.broker.partition import Partition
 from duolog.model.errors import StorageFailed
 
 DOUBT_MS_MAX = 60_000
-"""After which something is passed over all the same: looking at it has found nothing, or there
-was nobody who could lead instead."""
+"""Time after which a damaged record is skipped nevertheless: verification found no damage, or no
+other node could take the lead."""
 DOUBTS_MAX = 1_000
 
 OnDamage = Callable[[int], None]
-"""Told the offset of what cannot be read; StorageFailed unless it is to be passed over."""
+"""Called with the offset of a damaged record; raises StorageFailed, or returns to skip it."""
 
 
 def pass_over(offset: int) -> None:
-    """There is nobody who has it, or nobody could be told of the refusal."""
+    """An OnDamage that skips: no other replica has the record, or no client could be refused."""
 
 
 class Doubts:
@@ -30,8 +30,8 @@ class Doubts:
         self._since_ms: dict[tuple[Partition, int], int] = {}
 
     def raise_for(self, partition: Partition, offset: int) -> None:
-        """StorageFailed if another node has what is damaged here."""
-        # Only sealed segments are looked at.
+        """Raises StorageFailed if another replica may have the record that is damaged here."""
+        # Housekeeping verifies sealed segments only.
         if not self._have_others(partition) or partition.log.sealed_at(offset) is None:
             return
         now_ms = self._broker.clock.monotonic_ms()
@@ -39,7 +39,7 @@ class Doubts:
             self._since_ms.clear()
         if now_ms - self._since_ms.setdefault((partition, offset), now_ms) < DOUBT_MS_MAX:
             self._broker.doubted[partition] = offset
-            raise StorageFailed("a record is damaged here, and another node is to serve it")
+            raise StorageFailed("a record is damaged on this node; another node must serve it")
 
     def _have_others(self, partition: Partition) -> bool:
         entry = partition.entry

@@ -1,4 +1,4 @@
-"""Messages as consumers get them: which of them an answer has room for, and what it says."""
+"""Builds received messages with ids and receipt handles, within an answer's size limit."""
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
@@ -25,9 +25,9 @@ def received(
     *,
     are_new: bool = False,
 ) -> Sequence[Received]:
-    """Of messages that consumers were just given: each of them the next so many.
+    """Builds the messages just handed out; consumer i gets the next `counts[i]` of them.
 
-    `are_new`: where it is known that nobody had any of them before.
+    `are_new`: True if it is known that none of them was delivered before.
     """
     offsets: Sequence[int]
     if isinstance(records, PlainRun):
@@ -51,8 +51,8 @@ def _received_run(
     counts: list[int],
     received_ms: int,
 ) -> Sequence[Received]:
-    """Of messages that nobody had before and that lie one behind the other, as most do: all at
-    once, with one seal for each consumer."""
+    """Builds consecutive messages delivered for the first time, as most are: all at once, with
+    one seal for each consumer."""
     data = partition.data
     ids = partition.ids.of_run(run)
     handles = queue.receipts.encode_runs(
@@ -82,7 +82,7 @@ def _received_run(
 
 
 def _is_own(run: PlainRun, partition: QueuePartition) -> bool:
-    """Whether they were sent through SQS: what characters they have was looked at then."""
+    """True if all were sent through SQS, which has checked their characters."""
     return run.first_offset >= partition.own_offset and all(run.values)
 
 
@@ -109,7 +109,7 @@ def _received_each(
     for offset, message, digest in zip(offsets, messages, digests, strict=True):
         held = partition.delivery.held(offset)
         if held is None:
-            # What is delivered at most once is not held: it is gone already.
+            # Delivered at most once: the message is deleted already, not held.
             count, received_ms, first_received_ms = 1, now_ms, now_ms
         else:
             count, received_ms = held.receive_count, held.received_ms
@@ -131,7 +131,7 @@ def _received_each(
 def within_bytes(
     receive: Receive, bytes_left: int, offsets: Sequence[int], records: list[Record]
 ) -> tuple[Sequence[int], list[Record]]:
-    """Those of the messages that the answer has room for; the first of all it always has."""
+    """Cuts the messages to the answer's remaining bytes; its first message always fits."""
     room = len(records)
     for place, record in enumerate(records):
         bytes_left -= encoded_size(record)

@@ -1,8 +1,8 @@
-"""Names for messages that follow from where they are: nothing about them is stored.
+"""Message ids and sequence numbers, computed from a message's place and never stored.
 
-A message id is a UUID of its topic, partition and offset, so a message is found by its id. A
-sequence number orders the messages of a group, which moves only to partitions of a higher
-index (see core/queues/routing.py) and never back.
+A message id is a UUID made of topic, partition and offset, so it locates the message. A sequence
+number orders the messages of a group, which moves only to partitions of a higher index (see
+core/queues/routing.py) and never back.
 """
 
 import uuid
@@ -15,7 +15,7 @@ _VARIANT = 1 << 63
 _PARTITION_SHIFT = 48
 _SHORT_DIGITS = 12
 _SHORT_OFFSETS = 1 << 4 * _SHORT_DIGITS
-"""Below this an offset leaves the first digits of the lower half to the variant."""
+"""Offsets below it fit the last 12 digits of the UUID; the digits before are constant then."""
 
 
 class MessageIds:
@@ -35,13 +35,13 @@ class MessageIds:
         return f"{self._prefix}{low[:4]}-{low[4:]}"
 
     def of_run(self, offsets: range) -> Sequence[str]:
-        """Of messages one behind the other."""
+        """Ids of consecutive messages."""
         if offsets.stop > _SHORT_OFFSETS:
             return list(map(self.of, offsets))
         return numbered([self._before_short], [offsets.start], [len(offsets)], _SHORT_DIGITS)
 
     def offset_of(self, message_id: str) -> int | None:
-        """None when the id is not of this partition."""
+        """Offset in a message id; None if the id is not of this partition."""
         if not message_id.startswith(self._prefix) or len(message_id) != len(self._prefix) + 17:
             return None
         try:

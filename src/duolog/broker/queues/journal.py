@@ -1,8 +1,8 @@
-"""The companion log of one partition of a queue: every change of its delivery state.
+"""The journal of one partition of a queue: a companion log of its delivery state's changes.
 
-A change is written here first and applied then, so that what a consumer was told is what a
-restart, or the next leader, finds. Snapshots are records here as well (see snapshots.py), and
-let it forget what lies before them.
+The changes of one turn are gathered and written as one record at its end; consumers are told only
+once it is committed, so a restart, or the next leader, finds whatever a consumer was told.
+Snapshots are records of the journal, too (see snapshots.py), and let it drop older records.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ RETRY_MS = 2_000
 _READ_BYTES = 4 << 20
 _BATCH_BYTES_MAX = 16 << 20
 _ONE_BATCH = 1
-"""Fewer bytes than any batch has: the first one is always read whole."""
+"""A limit below any batch's size: reads exactly one batch, since the first is read whole."""
 
 
 class JournalEntry(NamedTuple):
@@ -62,32 +62,34 @@ class Journal:
     ) -> None:
         self.partition = partition
         self.data = data
-        """Of whose messages it tells."""
+        """The partition with the messages."""
         self.bytes_written = 0
-        """Since the last snapshot."""
+        """Bytes of changes written since the last snapshot."""
         self.snapshot_offset = NO_OFFSET
-        """Where the newest snapshot begins on which one may rely."""
+        """First offset of the newest snapshot that is complete, committed and durable."""
         self.begun_offset = NO_OFFSET
-        """Where the one begins that is being written, or not committed yet."""
+        """First offset of a newer snapshot that is still being written or committed."""
         self._clock = clock
         self._turn = turn
         self.on_failure: Callable[[], None] = lambda: None
-        """Takes back what was decided since the last write."""
+        """Called after a failed write, to undo the changes applied since the last one."""
         self.on_damage: OnDamage = pass_over
-        """Told when what was written is read."""
+        """Called for damage met while the journal is read."""
         self._gathered: list[bytes] = []
         self.retry_ms = 0
-        """Not before then is anything decided: taking it back costs more than the write."""
+        """Time before which nothing is decided after a failed write: undoing costs more than a
+        write."""
 
     @property
     def end_offset(self) -> int:
-        """Where the next change is written. What one turn gathers is one record."""
+        """End offset once the gathered changes, which make one record, are written."""
         return self.partition.log.end_offset + bool(self._gathered)
 
     def write(self, change: Change) -> int:
-        """Write the change with this turn; durable once the high watermark reaches the offset.
+        """Gathers a change, to be written at the end of this turn. Returns the offset that the
+        high watermark must reach for it to be committed.
 
-        When that fails, everybody who waits for the offset is told.
+        If the write fails, all who wait for the offset are refused.
         """
         if not self._gathered:
             self._turn.write(self)
@@ -102,14 +104,14 @@ class Journal:
             self.bytes_written += self._append(b"".join(gathered))
         except Refusal as refusal:
             self.retry_ms = self._clock.now_ms() + RETRY_MS
-            # What was decided is not written, so it must not stay decided.
+            # The changes are applied already, but not written: they must be undone.
             self.on_failure()
             self.partition.refuse_waiting(refusal)
 
     def append_piece(self, content: bytes, piece: int, pieces: int) -> None:
-        """Write a piece of a snapshot; Refusal when that fails.
+        """Writes a piece of a snapshot; raises Refusal if that fails.
 
-        Never before what was gathered: those who wait for that have been told its offset.
+        Gathered changes are written first, because their offset was promised to waiters.
         """
         self.flush()
         if self.retry_ms > self._clock.now_ms():
@@ -119,7 +121,7 @@ class Journal:
         self._append(content, piece, pieces)
 
     def _append(self, content: bytes, piece: int = 0, pieces: int = 0) -> int:
-        """How many bytes were written."""
+        """Appends one record; returns the size of its batch."""
         now_ms = self._clock.now_ms()
         self.partition.check_in_sync()
         head = JournalHead(
@@ -136,7 +138,7 @@ class Journal:
         return len(batch)
 
     def last_head(self) -> JournalHead | None:
-        """Of the last record; None when there is none, or it cannot be read."""
+        """Head of the last record; None if there is none, or it cannot be read."""
         log = self.partition.log
         try:
             if log.start_offset < log.end_offset:
@@ -144,15 +146,15 @@ class Journal:
                     for record in iter_records(batch, decompressed_bytes_max=_BATCH_BYTES_MAX):
                         return decode_head(record.key)
         except (CorruptBatch, ValueError):
-            # Whoever reads on from elsewhere will report it.
+            # Reported by whoever reads the entries.
             return None
         return None
 
     def entries(self, from_offset: int) -> Iterator[JournalEntry]:
-        """Everything written from the offset on.
+        """Yields all readable entries from the offset on.
 
-        What is damaged is reported and passed over: the messages that it settled may be
-        delivered again, which is better than none being delivered.
+        Damaged ones are reported and skipped: the messages that they settled may be delivered
+        again, which is better than delivering none.
         """
         log = self.partition.log
         offset = max(from_offset, log.start_offset)

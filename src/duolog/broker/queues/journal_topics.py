@@ -1,4 +1,4 @@
-"""Makes the companion topics of queues, when they first have something to write down."""
+"""Creates the journal topics of queues, on their first change of delivery state."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,9 +24,9 @@ Opened = Callable[[Refusal | None], None]
 
 LOOK_S = 0.02
 LOOKS_MAX = 300
-"""In a cluster others may make the same topic, or lead its partitions for a moment."""
+"""Maximum number of looks: other nodes may be creating the topic, or briefly lead it."""
 LOOKS_AT_ONCE = 50
-"""On a node alone it is only its own catalog that has to catch up."""
+"""First looks without a pause: on a sole node, only its own catalog has to catch up."""
 
 
 class JournalTopics:
@@ -36,11 +36,11 @@ class JournalTopics:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        """Queues whose journals are being made."""
+        """Number of queues whose journals are being created."""
         return len(self._openings)
 
     def open(self, queue: QueueState, opened: Opened) -> None:
-        """Call once every partition of the queue that is served here has its journal."""
+        """Calls back once every partition of the queue served here has its journal."""
         if queue.has_journals:
             opened(None)
             return
@@ -54,7 +54,7 @@ class JournalTopics:
             waiting.append(opened)
 
     async def settled(self, queue: QueueState) -> None:
-        """Wait until no journals of the queue are being made."""
+        """Waits until no journals of the queue are being created."""
         if queue in self._openings:
             done = asyncio.Event()
             self._openings[queue].append(lambda failure: done.set())
@@ -78,7 +78,10 @@ class JournalTopics:
                 opened(failure)
 
     async def _make(self, queue: QueueState) -> None:
-        """They are attached as this node begins to lead them (see serving.py)."""
+        """Creates or grows the journal topic, until all partitions here have their journals.
+
+        Journals are attached when this node begins to lead them (see serving.py).
+        """
         name = queue_state_topic(queue.entry.name)
         for look in range(LOOKS_MAX):
             if queue.is_gone:
@@ -89,7 +92,7 @@ class JournalTopics:
                 return
             data = queue.partitions[0].data.topic
             topic = self._broker.catalog.topics.get(name)
-            # The catalog may not show yet what this node has opened already.
+            # The catalog may not show yet a partition that this node has opened already.
             wanted = max(data.partitions, queue.partitions[-1].data.index + 1)
             if topic is None:
                 with suppress(TopicExists):
@@ -106,14 +109,15 @@ class JournalTopics:
                 with suppress(InvalidPartitions):
                     await self._broker.catalog.create_partitions(name, wanted)
                     continue
-            # Another node was quicker, or still leads them, or has yet to remove those of a
-            # deleted queue of this name.
+            # Another node was quicker, or still leads the journals, or has yet to remove those of
+            # a deleted queue of this name.
             await asyncio.sleep(0 if look < LOOKS_AT_ONCE else LOOK_S)
         raise RequestTimedOut("the queue's journal could not be opened in time")
 
 
 def _is_there(queue: QueueState) -> Compare:
-    """A journal that is made for a deleted queue would be in the way of the next one's."""
+    """Condition that the queue still exists: a deleted queue's journal would block the topic of
+    the next one of its name."""
     if queue.is_gone:
         raise gone()
     return Compare(queue_key(queue.entry.name), queue.entry.mod_revision)

@@ -1,11 +1,10 @@
-"""The move tasks of all nodes, as the metadata store has them.
+"""The move tasks of all nodes, stored in the metadata store.
 
-    queue-moves/<source>/<handle>    what is to be moved, by which rate, and how far it is
-    queue-moving/<source>            the handle of the task that is not over
+    queue-moves/<source>/<handle>    a task: source, destination, rate, progress
+    queue-moving/<source>            the handle of the source's active task
 
-Each node follows them; the one that leads the source's first partition carries them out. The
-second key comes and goes with the task, so that of two nodes that begin one at once only one
-does.
+Every node follows them; the leader of the source's first partition runs them. The second key
+exists while a task is active, so that of two nodes that begin one at once only one succeeds.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,13 +25,13 @@ class MoveTask(msgspec.Struct):
     handle: str
     source: str
     destination: str | None
-    """None: each message goes back to the queue from which it came."""
+    """Destination queue; None: each message goes back to the queue that it came from."""
     rate: int | None
-    """Messages a second."""
+    """Messages per second; None: unlimited."""
     started_ms: int
     to_move: int
     source_id: str = ""
-    """Of the queue that was meant: another may have its name later."""
+    """Id of the source queue; a later queue of its name is not meant."""
     moved: int = 0
     status: str = RUNNING
     failure: str | None = None
@@ -46,13 +45,13 @@ _decode = msgspec.json.Decoder(MoveTask).decode
 
 
 class MoveBoard(StoreFollower[str]):
-    """What a change means: the key of a task that is other than it was, or gone."""
+    """Follows the tasks; calls `on_change` with the key of each changed or removed task."""
 
     def __init__(self, store: MetaStore, on_change: Callable[[str], None]) -> None:
         super().__init__(store, PREFIX)
         self._on_change = on_change
         self._tasks: dict[str, tuple[MoveTask, int]] = {}
-        """By key, with the revision that last wrote it."""
+        """Tasks by key, with their mod-revisions."""
 
     def replay(self, changes: ChangeSet) -> Iterator[str]:
         for change in changes.changes:
@@ -80,7 +79,7 @@ class MoveBoard(StoreFollower[str]):
         return next((task for task in self.all() if task.handle == handle), None)
 
     async def begin(self, task: MoveTask) -> bool:
-        """False if another task of the same source is not over."""
+        """Writes a new task; False if the source has an active one."""
         key, active = key_of(task), active_key(task)
         return await self._commit(
             key,
@@ -89,7 +88,7 @@ class MoveBoard(StoreFollower[str]):
         )
 
     async def write(self, task: MoveTask) -> bool:
-        """Replace what is known of the task; False if it is not that any more."""
+        """Replaces a task; False if it has changed since this node last saw it."""
         key = key_of(task)
         known, revision = self._tasks.get(key, (None, 0))
         operations: list[Put | Delete] = [Put(key, msgspec.json.encode(task))]
@@ -104,7 +103,7 @@ class MoveBoard(StoreFollower[str]):
             operations: list[Put | Delete] = [Delete(key)]
             if not known.is_over:
                 operations.append(Delete(active_key(task)))
-            # Unless it was changed a moment ago.
+            # Tried again if the task has changed meanwhile.
             if await self._commit(key, [Compare(key, revision)], operations):
                 return
 

@@ -1,7 +1,7 @@
-"""Carries out one move task, where the source's first partition is led.
+"""Runs one move task, on the node that leads the source's first partition.
 
-A message is hidden from consumers while it is moved; it appears in its destination before it
-goes from its source.
+A message is hidden from consumers while it is moved; it is committed in its destination before
+it is deleted from its source.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class MoveRun:
         self, task: MoveTask, board: MoveBoard, queues: Links, now_ms: Callable[[], int]
     ) -> None:
         self.task = msgspec.structs.replace(task)
-        """As far as it is; what the board shows may be a second old."""
+        """The task with live progress; the board's may be a second old."""
         self._board = board
         self._queues = queues
         self._now_ms = now_ms
@@ -55,7 +55,8 @@ class MoveRun:
             is_noted = await self._save()
 
     def _is_cancelled(self) -> bool:
-        """Not in the middle of a step: what is on its way arrives, and is counted."""
+        """True if the task was cancelled or removed. Checked between steps only, so that messages
+        in flight arrive and are counted."""
         known = self._board.get(key_of(self.task))
         return known is None or known.status == CANCELLING
 
@@ -82,10 +83,10 @@ class MoveRun:
             await asyncio.sleep(0)
 
     async def _step(self, count: int) -> int:
-        """Move some messages, from one of the nodes that have them; how many that were.
+        """Moves up to `count` messages from one of the nodes that have some; returns how many.
 
-        Where it is not known whether some were moved, those that were not still are: there is
-        no harm in going on.
+        An unknown outcome is harmless: messages that were not moved are still in the source, and
+        the next step moves them.
         """
         patience = Patience()
         while True:
@@ -93,7 +94,7 @@ class MoveRun:
                 for link in self._queues.links(self.task.source):
                     if moved := await link.move(self.task.destination, count):
                         return moved
-                # A partition that changes its leader just now answers for nothing.
+                # An empty answer may be due to a change of leaders, so the counts are checked.
                 if not (await self._queues.level(self.task.source)).has_any:
                     return 0
             except Refusal as refusal:
@@ -104,14 +105,16 @@ class MoveRun:
                     return 0
 
     async def _save(self) -> bool:
-        """False when the store does not answer."""
+        """Writes the progress to the board; False if the store does not answer."""
         task = self.task
         try:
-            # Somebody may cancel it meanwhile, or delete the queue.
+            # Retried on conflict: somebody may cancel the task meanwhile, or delete the queue.
             while self._board.get(key_of(task)) is not None and not await self._board.write(task):
                 if task.status == RUNNING and self._is_cancelled():
                     return True
         except Refusal as refusal:
-            log.warning("a message move is not noted", queue=task.source, error=str(refusal))
+            log.warning(
+                "progress of a message move not saved", queue=task.source, error=str(refusal)
+            )
             return False
         return True

@@ -1,7 +1,7 @@
-"""Tasks that move the messages of a dead-letter queue back, or elsewhere.
+"""Move tasks (redrives): they move a dead-letter queue's messages back, or to another queue.
 
-A task is an entry in the metadata store, so that it goes on after a restart and wherever the
-queue is led.
+A task is an entry in the metadata store, so it continues after a restart, and on whichever node
+leads the queue.
 """
 
 import asyncio
@@ -32,11 +32,11 @@ from duolog.records.changes import VisibilityChanged
 __all__ = ["MoveTask", "MoveTasks"]
 
 KEPT_PER_SOURCE = 10
-"""Finished tasks that can still be listed, as in SQS."""
+"""Tasks kept per source queue, to be listed, as in SQS."""
 HIDDEN_MS = 60_000
-"""How long a message stays hidden when moving it takes that long; then others may have it."""
+"""Visibility time-out of a message being moved."""
 CANCEL_SECONDS_MAX = 15.0
-"""How long a move is given to end with its step."""
+"""Time for which `cancel` waits for a task to finish its step."""
 
 
 class QueueFinder(Links, Protocol):
@@ -64,11 +64,11 @@ class MoveTasks:
         self._new_id = new_id
         self.board = MoveBoard(store, self._changed)
         self._runs: dict[str, tuple[MoveRun, asyncio.Task[None]]] = {}
-        """What is carried out here, by key."""
+        """Runs of the tasks that this node executes, by key."""
         self._ended: list[asyncio.Event] = []
 
     async def resume(self) -> None:
-        """Go on with what a stop has interrupted, and with what other nodes leave."""
+        """Starts to follow the board; resumes interrupted tasks whose queues this node leads."""
         await self.board.start()
 
     async def stop(self) -> None:
@@ -79,7 +79,7 @@ class MoveTasks:
         await self.board.stop()
 
     def leading(self, source: str) -> None:
-        """This node serves the first partition of the queue from now on."""
+        """Takes over the queue's tasks: this node now serves its first partition."""
         for task in self.board.of(source):
             self._changed(key_of(task))
 
@@ -116,13 +116,13 @@ class MoveTasks:
         return task.handle
 
     async def cancel(self, handle: str) -> int:
-        """How many messages had been moved."""
+        """Cancels a task and waits for its end; returns the number of messages moved."""
         task = self.board.find(handle)
         while task is not None and task.status == RUNNING:
             await self.board.write(replace(task, status=CANCELLING))
             task = self.board.find(handle)
         if task is None or task.is_over:
-            raise ResourceNotFound("The task does not exist, or does not run any more.")
+            raise ResourceNotFound("The task does not exist, or is no longer running.")
         try:
             async with asyncio.timeout(CANCEL_SECONDS_MAX):
                 while task is not None and not task.is_over:
@@ -133,12 +133,12 @@ class MoveTasks:
         return 0 if task is None else task.moved
 
     def list(self, source: str, limit: int) -> Sequence[MoveTask]:
-        """The latest first."""
+        """A source's tasks, latest first."""
         tasks = [task for task in self.all() if task.source == source]
         return sorted(tasks, key=lambda task: -task.started_ms)[:limit]
 
     def all(self) -> Sequence[MoveTask]:
-        """What is carried out here as far as it is."""
+        """All move tasks; those running on this node with live progress."""
         return [
             self._runs[key_of(task)][0].task if key_of(task) in self._runs else task
             for task in self.board.all()
@@ -150,10 +150,10 @@ class MoveTasks:
                 await self.board.remove(task)
 
     async def move_some(self, queue: Queue, destination: str | None, count: int) -> int:
-        """Move some of the messages that are served here; how many that were."""
+        """Moves up to `count` messages of one partition served here; returns how many."""
         if not queue.partitions:
             raise not_led()
-        # Again: it may have got more partitions.
+        # Checked at each step: the queue may have got more partitions since.
         await self._queues.journaled(queue)
         now_ms = self._now_ms()
         for partition in queue.partitions:
@@ -182,12 +182,12 @@ class MoveTasks:
             if target is None:
                 for offset in some:
                     partition.change(VisibilityChanged(offset, self._now_ms()))
-                raise ResourceNotFound(f"The queue '{name}' to move to does not exist.")
+                raise ResourceNotFound(f"The destination queue '{name}' does not exist.")
             moved += len(await _moved(queue, partition, some, target))
         return moved
 
     def _changed(self, key: str) -> None:
-        """A task is new, or another node has changed it, or it is gone."""
+        """Launches or cancels the local run of a task that was created, changed or removed."""
         task = self.board.get(key)
         run = self._runs.get(key)
         if task is None and run is not None:

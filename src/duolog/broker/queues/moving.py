@@ -1,4 +1,4 @@
-"""Moves messages from one queue to another: appended there, then deleted here."""
+"""Moves messages from one queue to another: appended to the target, then deleted here."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ from duolog.records.changes import Cause, Deleted
 from duolog.records.record import Record
 
 MOVED_BYTES_MAX = 16 << 20
-"""What travels to another node at once, unless a single message has more."""
+"""Maximum size of messages moved in one step, unless a single one is larger."""
 
 Moved = Callable[[Sequence[int] | Refusal], None]
 
@@ -27,9 +27,9 @@ def move_messages(
     source: str | None,
     done: Moved,
 ) -> None:
-    """`done` gets the offsets once they are in the target and gone from here, durably.
+    """Moves messages; calls `done` with the moved offsets once both steps are committed.
 
-    The offsets are held back from consumers meanwhile: dead, or in flight.
+    The messages must be withheld from consumers meanwhile: dead, or in flight.
     """
 
     journal = partition.journal
@@ -78,13 +78,14 @@ def move_messages(
         else:
             done(failure)
 
-    # A crash must not undo the deliveries by which a repetition of the move is recognised.
+    # The deliveries must be committed first: a repetition of the move is recognised by their
+    # time, which a crash must not undo.
     when_committed(journal.partition, journal.end_offset, held_back)
 
 
 def movable_together(partition: QueuePartition, offsets: Sequence[int]) -> Sequence[int]:
-    """The first of them that are not too much to travel at once; StorageFailed if the disk
-    cannot be read."""
+    """Cuts the offsets to those that fit MOVED_BYTES_MAX, at least one. Raises StorageFailed if
+    the disk cannot be read."""
     total = 0
     for place, offset in enumerate(offsets):
         record = partition.reader.look(offset)
@@ -95,7 +96,7 @@ def movable_together(partition: QueuePartition, offsets: Sequence[int]) -> Seque
 
 
 def _is_held_back(partition: QueuePartition, offset: int) -> bool:
-    """It may have been settled, or given back to consumers, in the meantime."""
+    """True if the message is still dead or in flight: neither settled nor visible again."""
     held = partition.delivery.held(offset)
     return held is not None and (held.is_dead or held.is_in_flight)
 
@@ -106,6 +107,6 @@ def _moved(
     held = partition.delivery.held(offset)
     assert held is not None, "it is held back from consumers"
     origin = partition.ids.of(offset)
-    # The time tells apart what was replayed, and dies again in the same place.
+    # Includes the time, so that a message that was replayed and dies again is a new move.
     move = f"{origin}@{held.first_received_ms}"
     return moved_record(record, source=source, origin=origin, move=move, now_ms=now_ms)

@@ -1,4 +1,4 @@
-"""Lets one change of a name wait for another: making and removing a queue takes several steps."""
+"""A lock per queue name: creating and deleting a queue take several steps that must not mix."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Looks at the messages of a queue without receiving them."""
+"""Peeks at the messages of a queue, without receiving them."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -13,9 +13,9 @@ STATES = ("ready", "in_flight", "delayed", "dead", "done")
 UNDONE = "undone"
 """Asks for messages in any state but `done`."""
 EXAMINED_MAX = 10_000
-"""Messages that one request looks at, whether or not they are in the wanted state."""
+"""Maximum number of messages that one request examines, in any state."""
 PEEKED_BYTES_MAX = 4 << 20
-"""Of bodies and attributes in a page; the message that goes beyond is the page's last."""
+"""Maximum bytes of bodies and attributes per page; the message that exceeds it is the last."""
 
 
 class Peeked(NamedTuple):
@@ -25,7 +25,7 @@ class Peeked(NamedTuple):
     state: str
     receive_count: int
     visible_ms: int | None
-    """When a message that is hidden becomes visible."""
+    """Time at which a message in flight becomes visible; None unless in flight."""
     message: Message
 
     @property
@@ -37,11 +37,12 @@ class Peeked(NamedTuple):
 class Page(NamedTuple):
     messages: list[Peeked]
     next_offset: int | None
-    """Where to look on in the partition; None at its end."""
+    """Offset of the next page; None at the partition's end."""
 
 
 def find(partition: QueuePartition, message_id: str, now_ms: int) -> Peeked | None:
-    """By id. One that was moved here keeps the id of its origin, and is looked for."""
+    """Finds a message by id: by the offset in it, or, as moved messages keep their original id,
+    by a search through up to EXAMINED_MAX undone messages."""
     offset = partition.ids.offset_of(message_id)
     offsets = [] if offset is None else [offset]
     for offset in chain(offsets, partition.delivery.undone(0, EXAMINED_MAX)):
@@ -52,11 +53,11 @@ def find(partition: QueuePartition, message_id: str, now_ms: int) -> Peeked | No
 
 
 def look(queue: Queue, *, partition: int, from_offset: int, limit: int, state: str | None) -> Page:
-    """Messages of a partition from the offset on, in order: in any state, one, or all but done."""
+    """Lists messages of a partition from the offset on: in any state, in one, or all but done."""
     if state is not None and state not in (*STATES, UNDONE):
-        raise InvalidParameterValue(f"A state is one of {', '.join(STATES)} or {UNDONE}.")
+        raise InvalidParameterValue(f"The state must be one of {', '.join(STATES)} or {UNDONE}.")
     place = queue.partition(partition) if partition >= 0 else None
-    if place is None and queue.state.is_whole:
+    if place is None and queue.state.has_all_partitions:
         raise InvalidParameterValue(
             f"The last partition of the queue is {len(queue.partitions) - 1}."
         )

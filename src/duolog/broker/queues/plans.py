@@ -1,39 +1,39 @@
-"""What is to be appended to which partition of a queue, before any of it is."""
+"""A plan of appends: gathers a turn's messages by partition, then writes each part at once."""
 
 from duolog.broker.queues.queue_partition import QueuePartition, Trait
 from duolog.model.errors import Refusal
 from duolog.records.record import Record
 
 Place = tuple[QueuePartition, int]
-"""Of a message: its partition, and its offset there."""
+"""A message's partition and offset."""
 
 Failures = dict[QueuePartition, tuple[int, Refusal]]
-"""From which offset on nothing was written, and why."""
+"""Partition → first offset that was not written, and the reason."""
 
 
 class _Arrivals:
-    """What comes to one partition, one behind the other."""
+    """Messages planned for one partition, with consecutive offsets."""
 
     __slots__ = ("first_offset", "records", "traits")
 
     def __init__(self, first_offset: int) -> None:
         self.first_offset = first_offset
         self.records: list[Record | bytes] = []
-        """Bytes where a record has a value and nothing else, as most have."""
+        """Records to append; bytes stand for a record that has only this value, as most do."""
         self.traits: dict[int, Trait] = {}
-        """Of those records, by place, that have any: most have none."""
+        """Traits by index into `records`; most records have none."""
 
 
 class Plans:
     def __init__(self) -> None:
         self._arrivals: dict[QueuePartition, _Arrivals] = {}
         self.keys: dict[bytes, Place] = {}
-        """What the messages planned so far are recognised by."""
+        """Deduplication keys of the planned messages → their places."""
 
     def add(
         self, partition: QueuePartition, record: Record | bytes, trait: Trait | None = None
     ) -> Place:
-        """Bytes are a record that has this value and nothing else."""
+        """Plans a message, bytes for a plain one, and returns the place that it will get."""
         arrivals = self._of(partition)
         records = arrivals.records
         place = partition, arrivals.first_offset + len(records)
@@ -47,7 +47,7 @@ class Plans:
     def _of(self, partition: QueuePartition) -> _Arrivals:
         arrivals = self._arrivals.get(partition)
         if arrivals is None:
-            # Nobody else writes before this plan is carried out.
+            # The offset is certain: nobody else writes before this plan is appended.
             arrivals = _Arrivals(partition.data.log.staged_end_offset)
             self._arrivals[partition] = arrivals
         return arrivals

@@ -1,6 +1,6 @@
-"""A queue: what its producers and consumers ask of it.
+"""A queue, as far as this node serves it: sending, receiving and settling messages.
 
-Requests are answered by a callback, at once where nothing has to be waited for: a task per
+Requests are answered by callbacks, immediately if there is nothing to wait for: a task per
 request would cost more than the request.
 """
 
@@ -56,14 +56,14 @@ class Queue:
         self._sending = Sending(self.state)
         self._consuming = Consuming(self.state)
         self._settling = Settling(self.state, self.look_at_time)
-        # What moves messages is theirs, without a call in between for every request.
+        # Bound methods of the parts, which saves a call per request on the hot path.
         self.send = self._sending.send
         self.send_plain = self._sending.send_plain
         self.receive = self._consuming.receive
         self.receive_each = self._consuming.receive_each
         self.delete = self._settling.delete
         self.on_ready: Callable[[], None] | None = None
-        """Told, once all who wait are served, that more may be ready."""
+        """Called after parked receives were served, when more messages may be ready."""
         self._watchers: dict[Callable[[], None], None] = {}
 
     @property
@@ -85,7 +85,7 @@ class Queue:
 
     @property
     def is_undivided(self) -> bool:
-        """Whether all messages are in one place, so that requests may share what they meet."""
+        """True if one partition holds all messages, so that requests can be served together."""
         return len(self.state.partitions) == 1
 
     def counts(self) -> Counts:
@@ -97,7 +97,7 @@ class Queue:
         )
 
     def oldest_sent_ms(self) -> int | None:
-        """About when the oldest message that is not done was sent; None if there is none."""
+        """Approximate send time of the oldest undone message; None if there is none."""
         times = (partition.delivery.oldest_sent_ms() for partition in self.partitions)
         return min((each for each in times if each is not None), default=None)
 
@@ -106,7 +106,7 @@ class Queue:
         return self._consuming.parked
 
     def accept(self, records: Sequence[Record], done: Settled) -> None:
-        """Take in messages that come from another queue, each once."""
+        """Appends messages moved from another queue; a FIFO queue drops duplicates."""
         self._sending.accept(records, done)
 
     def change_visibility(
@@ -114,25 +114,25 @@ class Queue:
         changes: Sequence[tuple[str, int]],
         done: Callable[[list[Refusal | None] | Refusal], None],
     ) -> None:
-        """Hide each for so many milliseconds from now; zero makes it visible at once."""
+        """Changes visibility time-outs, in ms from now; zero makes a message visible at once."""
         self._settling.change_visibility(changes, done)
 
     def knows(self, message: Outgoing, partition: QueuePartition) -> bool:
-        """Whether that of a FIFO queue has something of the message's group, or had this one."""
+        """True if a FIFO queue's partition has messages of this group, or had this message."""
         return self._sending.knows(message, partition)
 
     def knows_record(self, record: Record, partition: QueuePartition) -> bool:
-        """As `knows`, for a message that comes from another queue."""
+        """Does the same as `knows`, for a message moved from another queue."""
         return self._sending.knows_record(record, partition)
 
     def knows_attempt(self, attempt: str) -> bool:
-        """Whether a receive of this name was answered here."""
+        """True if a receive with this attempt id was answered here."""
         now_ms, name = self.state.clock.now_ms(), attempt.encode()
         machines = [partition.delivery for partition in self.partitions]
         return any(each.find_attempt(name, now_ms) is not None for each in machines)
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Call once something can be received, perhaps at once."""
+        """Calls the watcher once something can be received, perhaps at once."""
         self._watchers[watcher] = None
         self._tell_watchers()
 
@@ -140,7 +140,7 @@ class Queue:
         self._watchers.pop(watcher, None)
 
     def _tell_watchers(self) -> None:
-        """All of them: each looks for itself, and whoever finds nothing watches again."""
+        """Calls all watchers: each tries to receive, and watches again if it finds nothing."""
         now_ms = self.state.clock.now_ms()
         if any(each.delivery.choose(1, now_ms) for each in self.partitions):
             watchers, self._watchers = self._watchers, {}
@@ -148,7 +148,7 @@ class Queue:
                 watcher()
 
     def serve_parked(self) -> None:
-        """Something may have become ready."""
+        """Serves parked receives and watchers, after messages may have become ready."""
         if self._consuming.parked:
             self._consuming.serve_parked()
         if self._watchers:
@@ -157,38 +157,38 @@ class Queue:
             self.on_ready()
 
     def look_at_time(self, partition: QueuePartition, now_ms: int) -> None:
-        """Serve whoever waits for what becomes ready by now."""
+        """Makes due messages ready, serves those who wait, and rearms the timer."""
         partition.delivery.tick(now_ms)
         if partition.delivery.ready_count:
             self.serve_parked()
         self.state.owner.rearm(partition)
 
     def became_ready(self, partition: QueuePartition) -> None:
-        """Messages came in."""
+        """Serves those who wait, after messages were added."""
         self.serve_parked()
         self.state.owner.rearm(partition)
 
     def partition(self, index: int) -> QueuePartition | None:
-        """The one of this index, if it is served here."""
+        """The partition of this index; None if it is not served here."""
         return self.state.partition(index)
 
     def add(self, partition: QueuePartition) -> None:
-        """This node serves the partition from now on."""
+        """Begins to serve a partition."""
         self.state.partitions.append(partition)
         self.state.partitions.sort(key=lambda each: each.data.index)
         partition.data.add_reader(partition)
 
     def remove(self, partition: QueuePartition) -> None:
-        """Another node leads the partition. Who waits goes on waiting at the others."""
+        """Stops serving a partition that another node leads; long polls wait on at the rest."""
         partition.is_gone = True
         partition.data.remove_reader(partition)
-        self.state.is_whole = False
+        self.state.has_all_partitions = False
         self.state.partitions.remove(partition)
         if not self.state.partitions:
             self._consuming.end_parked()
 
     def close(self) -> None:
-        """The queue was deleted: whoever waits is told."""
+        """Closes a deleted queue, and refuses its parked receives."""
         self.state.is_gone = True
         for partition in self.partitions:
             partition.is_gone = True

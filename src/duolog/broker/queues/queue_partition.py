@@ -1,8 +1,9 @@
-"""One partition of a queue: its messages, and what has become of each.
+"""One partition of a queue: its messages, and their delivery state.
 
-The messages are those of a topic's partition; what becomes of them is decided by the pure
-machine in core/queues. Every decision is written to the journal before it is applied, and
-everything here runs on the event loop without awaiting in between.
+The messages are the records of a topic's partition; the pure machine in core/queues keeps their
+delivery state. A change is gathered for the journal and applied at once; the journal is written
+at the end of the turn, and consumers are told once that is committed. If the write fails, recovery
+rebuilds the state without the change. Everything here runs on the event loop without awaiting.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,24 +29,24 @@ from duolog.records.record import Record
 
 SCAN_BYTES = 4 << 20
 BATCH_BYTES_MAX = 1 << 20
-"""Of a batch, unless a single message has more."""
+"""Size of a batch of messages, unless a single one is larger."""
 
 
 class Trait(NamedTuple):
-    """What sets a message apart from one that is only delivered."""
+    """Group, delay and deduplication key of a message; most messages have none of them."""
 
     group: bytes | None = None
     due_ms: int = 0
-    """Until then it is delayed."""
+    """Time until which the message is delayed; 0: not delayed."""
     key: bytes | None = None
-    """By which a repetition is recognised."""
+    """Deduplication key."""
 
 
 class _Appended(NamedTuple):
     first_offset: int
     next_offset: int
     traits: Mapping[int, Trait]
-    """By offset."""
+    """Traits of the appended messages, by offset."""
     now_ms: int
 
 
@@ -82,47 +83,47 @@ class QueuePartition:
     ) -> None:
         self.data = data
         self.journal: Journal | None = None
-        """None until there is something to write down: many queues never have anything."""
+        """The journal; None until the first change, which many queues never have."""
         self.delivery = delivery
         self.deduplication = deduplication
         self.reader = MessageReader(data)
         self.on_damage: OnDamage = pass_over
-        """Told when messages are scanned."""
+        """Called for damage met while messages are scanned."""
         self.ids = MessageIds(data.topic.id, data.index)
         self.armed_ms: int | None = None
-        """When time is next looked at."""
+        """Time at which the timer rings for this partition; None if it is not armed."""
         self.upkeep_ms = 0
-        """Not before then is it looked after again."""
+        """Time of the next upkeep."""
         self.is_quiet = False
-        """Nothing happened since it was looked at."""
+        """True if nothing has happened since the timer last rang."""
         self.is_gone = False
-        """Whether its queue was deleted, or another node leads it."""
+        """True once the queue was deleted, or another node leads the partition."""
         self.loaded_offset = 0
-        """Up to where the journal is in the snapshot that was loaded."""
+        """Journal offset of the loaded snapshot, from which changes are replayed."""
         self.own_offset = data.log.end_offset
-        """From here on there is only what this queue itself appended."""
+        """Offset from which on all messages were appended by this object itself."""
         self.is_burying = False
+        """True while dead messages are being moved to the dead-letter queue."""
         self.burial_ms = 0
-        """Not before then are dead messages moved away: a failure is not repeated at once."""
+        """Earliest time of the next move of dead messages: the back-off after a failure."""
         self.enqueued_since_snapshot = 0
         self._clock = clock
         self._on_ready = on_ready
         self._appended: list[_Appended] = []
-        """What this queue appended and is not readable yet, in the order of offsets: a few."""
+        """Appends whose messages are not committed yet, in order of offsets."""
 
     def attach(self, journal: Journal, recall: Callable[[], None]) -> None:
-        """`recall` finds out again what was decided, when writing it down has failed."""
+        """Attaches the journal; `recall` rebuilds the delivery state after a failed write."""
         journal.on_failure = recall
         self.journal = journal
 
     def append(
         self, records: Sequence[Record | bytes], traits: Mapping[int, Trait], now_ms: int
     ) -> None:
-        """Append messages of this queue, in one write unless they are many.
+        """Appends messages sent to this queue, in as few batches as their size allows.
 
-        Bytes are a record that has this value and nothing else. `traits` are those of records,
-        by place, that have any. Refusal means that what is from the log's end on is not, and
-        never will be, in the log.
+        Bytes stand for a record that has only this value; `traits` are by index into `records`.
+        After a Refusal, messages from the log's end on are not, and never will be, in the log.
         """
         data = self.data
         data.check_in_sync()
@@ -140,7 +141,7 @@ class QueuePartition:
         data = self.data
         first_offset = data.log.end_offset
         batch = build_messages(records, now_ms, is_stamped=data.stamps_append_time)
-        # Noted before it is written, because it may be readable at once.
+        # Noted before the write, because the messages may be committed at once.
         next_offset = first_offset + len(records)
         self._appended.append(_Appended(first_offset, next_offset, traits, now_ms))
         for offset, trait in traits.items():
@@ -148,7 +149,7 @@ class QueuePartition:
                 self.deduplication.remember(trait.key, offset, now_ms)
         produced = data.produced
         if produced.is_used:
-            # What comes by this door is counted by those who answer for it.
+            # Excluded from the Kafka producers' usage: the SQS door meters its own.
             produced.skip(next_offset, len(batch))
         try:
             data.append_alone(memoryview(batch), now_ms, is_own=True)
@@ -160,7 +161,7 @@ class QueuePartition:
             raise
 
     def advanced(self) -> None:
-        """There is more to read in the topic: by this queue's doing, or a Kafka producer's."""
+        """Enqueues newly committed messages, sent to this queue or by Kafka producers."""
         delivery = self.delivery
         end_offset = self.data.high_watermark
         before = delivery.end_offset
@@ -189,7 +190,7 @@ class QueuePartition:
             delivery.enqueue_range(first_offset, next_offset, now_ms)
 
     def _take_in(self, end_offset: int) -> None:
-        """Messages from Kafka producers. Without groups nobody has to look at them."""
+        """Enqueues messages of Kafka producers; reads them only if groups matter (FIFO)."""
         if self.delivery.rules.fifo:
             self.scan(end_offset, is_new=True)
         else:
@@ -197,10 +198,10 @@ class QueuePartition:
             self.delivery.enqueue_range(self.delivery.end_offset, end_offset, self._clock.now_ms())
 
     def scan(self, end_offset: int, *, is_new: bool) -> None:
-        """Enqueue what lies in the log up to the offset by looking at every record.
+        """Enqueues the log's messages up to the offset by reading every record.
 
-        New ones are sent now. Of others it is their timestamp that tells, unless it could
-        be one that a Kafka producer made up: nothing expires because of that.
+        New messages count as sent now, old ones at their timestamp. But no message expires by a
+        timestamp that a Kafka producer may have made up: then it counts as sent now, too.
         """
         self.own_offset = max(self.own_offset, end_offset)
         delivery = self.delivery
@@ -219,11 +220,11 @@ class QueuePartition:
                 group=group_of(record, fifo=rules.fifo),
                 due_ms=sent_ms + delay_ms if delay_ms else 0,
             )
-        # What is missing at the end has expired, was compacted away, or is damaged.
+        # Records missing at the end have expired, were compacted away, or are damaged.
         delivery.skip_to(end_offset)
 
     def records(self, first_offset: int, end_offset: int) -> Iterator[Record]:
-        """The records of a range that can be read; what cannot is reported by the log."""
+        """Yields the readable records of a range; damaged ones are passed to `on_damage`."""
         log = self.data.log
         offset = max(first_offset, log.start_offset)
         while offset < end_offset:
@@ -255,15 +256,15 @@ class QueuePartition:
         attempt: bytes = b"",
         once: bool = False,
     ) -> int:
-        """Hand the messages out. `once`: for good, whatever becomes of the consumer."""
+        """Records a delivery. `once`: the messages are done at once (at-most-once delivery)."""
         if once:
             return self.change(Deleted(offsets, Cause.HANDED_OUT))
         return self.change(Delivered(offsets, now_ms, deadline_ms, attempt))
 
     def release(self, deliveries: Sequence[tuple[int, int]], now_ms: int) -> None:
-        """Nobody got these messages, by offset and receive count, although they were handed out.
+        """Makes messages visible again whose consumer left before the answer.
 
-        Somebody else may have them by now, who keeps them.
+        Names them by offset and receive count: a later delivery to somebody else stays.
         """
         if self.is_gone:
             return
@@ -275,7 +276,7 @@ class QueuePartition:
             self._on_ready(self)
 
     def has_group(self, group: bytes) -> bool:
-        """Whether a message of the group is not done, or still on its way to the disk."""
+        """True if a message of the group is undone, or appended but not committed yet."""
         return self.delivery.has_group(group) or any(
             trait.group == group
             for appended in self._appended
@@ -283,15 +284,16 @@ class QueuePartition:
         )
 
     def undone_ranges(self, first_offset: int, next_offset: int) -> Iterator[tuple[int, int]]:
-        """By the delivery state as it is then, which a failed write may have replaced."""
+        """Yields ranges of undone messages, from the current delivery state: looked up at each
+        call, since recovery may replace it."""
         return self.delivery.undone_ranges(first_offset, next_offset)
 
     def change(self, change: Change) -> int:
-        """Make the change, and write it down with this turn; returns the journal's offset to
-        wait for before anybody is told.
+        """Applies a change, to be written at the end of this turn. Returns the journal offset
+        that must be committed before anybody is told.
 
-        NotLeader where the partition is not served here any more: should this node lead it
-        again, another object does, which would not hear of the change.
+        Raises NotLeader if this object no longer serves the partition: should this node lead it
+        again, a new object does, which would not know of the change.
         """
         if self.is_gone:
             raise not_led()

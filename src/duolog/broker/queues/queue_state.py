@@ -1,4 +1,4 @@
-"""What the parts of a queue share."""
+"""State shared by the parts of a queue: its entry, partitions, clock and owner."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -15,18 +15,18 @@ from duolog.model.usage import Operation
 
 
 class QueueOwner(Protocol):
-    """What a queue needs done around it."""
+    """Services that a queue needs from the node."""
 
     def open_journals(self, queue: "QueueState", opened: Callable[[Refusal | None], None]) -> None:
-        """Make the companion topic, then call."""
+        """Creates the journals, then calls back."""
         ...
 
     def rearm(self, partition: QueuePartition) -> None:
-        """The partition's next deadline may be earlier than it was."""
+        """Updates the partition's timer: its next deadline may be earlier now."""
         ...
 
     def count_messages(self, queue: str, operation: Operation, messages: int) -> None:
-        """The broker itself has done this to so many messages of the queue."""
+        """Meters messages that the broker itself has expired or moved."""
         ...
 
 
@@ -35,16 +35,16 @@ class QueueState:
         "_entry",
         "clock",
         "config",
+        "has_all_partitions",
         "has_journals",
-        "is_alone",
         "is_gone",
-        "is_whole",
-        "layout",
+        "is_only_node",
+        "open_partition_count",
+        "open_partitions",
         "owner",
         "partitions",
         "receipts",
-        "taking",
-        "taking_count",
+        "topic_revision",
         "turn",
     )
 
@@ -63,22 +63,21 @@ class QueueState:
         self.turn = turn
         self.owner = owner
         self.has_journals = False
-        self.is_alone = False
-        """Whether this is the only node, so that no other can know of more partitions."""
+        self.is_only_node = False
+        """True if this is the only node, so that no other can know of more partitions."""
         self.is_gone = False
-        self.is_whole = False
-        """Whether every partition of the queue is served here. Then each is in the list at its
-        index."""
-        self.taking: list[QueuePartition] = []
-        """Those of them that new messages go to."""
-        self.taking_count = 1
-        """How many partitions of the queue take messages, wherever they are led."""
-        self.layout = 0
-        """The revision of the topic that says so."""
+        self.has_all_partitions = False
+        """True if all partitions of the queue are served here; then each is at its index."""
+        self.open_partitions: list[QueuePartition] = []
+        """Partitions served here that take messages sent to the queue."""
+        self.open_partition_count = 1
+        """Number of the queue's partitions that take messages, on all nodes."""
+        self.topic_revision = 0
+        """Revision of the topic from which the open partitions were taken."""
 
     def partition(self, index: int) -> QueuePartition | None:
-        """The one of this index, if it is served here."""
-        if self.is_whole:
+        """The partition of this index; None if it is not served here."""
+        if self.has_all_partitions:
             return self.partitions[index] if index < len(self.partitions) else None
         for each in self.partitions:
             if each.data.index == index:
@@ -93,32 +92,34 @@ class QueueState:
     def entry(self, entry: QueueEntry) -> None:
         self._entry = entry
         self.config: QueueConfig = entry.config
-        """Beside the entry, because every request asks for it several times."""
+        """The entry's configuration, kept here because every request reads it several times."""
 
     @property
     def is_writable(self) -> bool:
-        """Whether what is decided now can be written down."""
+        """True if changes can be written: all journals are there, and none has just failed."""
         if not self.has_journals:
             return False
         for partition in self.partitions:
             journal = partition.journal
-            # Nearly always it is zero, and nobody has to ask for the time.
+            # Nearly always zero, which saves reading the clock.
             if journal is None or (journal.retry_ms and journal.retry_ms > self.clock.now_ms()):
                 return False
         return True
 
     def journaled(self, work: Callable[[], None], refuse: Callable[[Refusal], None]) -> None:
-        """Do the work once changes can be written down."""
+        """Does the work once changes can be written, creating the journals if necessary."""
         if self.is_gone:
             refuse(gone())
         elif self.is_writable:
             work()
         elif self.has_journals:
-            refuse(StorageFailed("the queue could not be written a moment ago"))
+            refuse(
+                StorageFailed("the queue's journal could not be written a moment ago; try again")
+            )
         else:
 
             def opened(failure: Refusal | None) -> None:
-                # It may have been deleted meanwhile.
+                # The queue may have been deleted meanwhile.
                 if failure is None and self.is_gone:
                     failure = gone()
                 if failure is None:

@@ -1,6 +1,6 @@
-"""All queues of a node, and the ways to make, change and remove them.
+"""All queues of a node: creates, changes and deletes them.
 
-A queue's topics are made before its entry and removed after it, so that a crash in between
+A queue's topics are created before its entry and removed after it, so that a crash in between
 leaves a topic without a queue, never a queue without its messages.
 """
 
@@ -41,7 +41,7 @@ from duolog.ports.metastore import Compare, MetaStore
 from duolog.ports.peers import Peers
 
 _ATTEMPTS_MAX = 16
-"""How often a queue is tried to be made when others change its topic meanwhile."""
+"""Attempts to create a queue whose topic others change meanwhile."""
 
 log = get_logger("queues")
 
@@ -57,7 +57,7 @@ class Queues(QueueContents):
         receipt_key: bytes,
         peers: Peers | None = None,
     ) -> None:
-        """Without `peers` the node is alone."""
+        """Wires the queues of a node; a sole node passes no `peers`."""
         super().__init__(broker, catalog, receipt_key, peers or NoPeers())
         self.move_tasks = MoveTasks(self, store, self.clock.now_ms, catalog.new_id)
         self.pushing = Pushing(self, poster, broker.settings)
@@ -70,7 +70,7 @@ class Queues(QueueContents):
         broker.catalog.check_config = self._check_config
 
     async def start(self) -> None:
-        """Open every queue. The broker's partitions are open already."""
+        """Opens all queues and finishes interrupted deletions; the broker must have started."""
         await self.catalog.start()
         await self._finish_deletions()
         await self.move_tasks.resume()
@@ -84,14 +84,14 @@ class Queues(QueueContents):
     async def create(
         self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]
     ) -> Queue | RoutedQueue:
-        """The new queue, or the one that is there and has all these attributes."""
+        """Creates a queue, or returns the existing one if it has all these attributes."""
         check_queue_name(name)
         config = parse_queue_config(name, attributes)
         async with self._names.lock(fold(name)):
             for _ in range(_ATTEMPTS_MAX):
                 self.catalog.check_creatable(name, self.clock.now_ms())
                 if name in self.catalog.deleted:
-                    # What is left of it would be the new one's messages.
+                    # Remaining records would become the new queue's messages.
                     await self._remove(self.catalog.deleted[name])
                 if await self._create(name, config, attributes, tags):
                     return self.get(name)
@@ -104,7 +104,7 @@ class Queues(QueueContents):
         attributes: Mapping[str, str],
         tags: Mapping[str, str],
     ) -> bool:
-        """Whether it is there; if not, its topic has changed meanwhile."""
+        """Tries once to create the queue; False if its topic has changed meanwhile."""
         topic, is_made = None, False
         if config.source_topic is None:
             topic, is_made = await self._topic_for(name, config)
@@ -112,7 +112,7 @@ class Queues(QueueContents):
             now_ms = self.clock.now_ms()
             return await self.catalog.create(name, attributes, tags, now_ms, topic) is not None
         except RequestTimedOut:
-            # Perhaps it is there, and then it needs its topic.
+            # Unknown outcome: if the queue was created, it needs its topic.
             raise
         except Refusal:
             if topic is not None and is_made:
@@ -120,15 +120,16 @@ class Queues(QueueContents):
             raise
 
     async def _remove_unused(self, topic: Topic) -> None:
-        """Take back a topic that was made for a queue, unless another node has made one of it."""
+        """Removes a topic made for a queue that was refused, unless another node has created a
+        queue on it."""
         present = await self.catalog.current(topic.name)
         if present is None or present.is_deleted or present.topic_id != topic.id:
             is_unused = Compare(queue_key(topic.name), present.mod_revision if present else 0)
             await self.broker.catalog.remove_topic(topic.name, topic.id, [is_unused])
 
     async def _topic_for(self, name: str, config: QueueConfig) -> tuple[Topic, bool]:
-        """That of the queue's messages, and whether there was none: the records of one that is
-        there become messages."""
+        """Finds or creates the topic of the queue's messages; True if created. The records of an
+        existing topic become messages."""
         topics = self.broker.catalog
         if name in self._queues and name in topics.topics:
             return topics.get(name), False
@@ -153,7 +154,8 @@ class Queues(QueueContents):
         before = self.local(name).config
         is_own_fifo = before.fifo and before.source_topic is None
         if is_own_fifo and attributes.get("DeduplicationScope") == "queue":
-            # Before it is promised: until then it is only slower.
+            # Before the attribute is set: deduplication over the whole queue needs all new
+            # messages in one partition; until then the queue is only slower.
             await self.broker.catalog.open_partitions(name, 1)
         await self.catalog.set_attributes(name, attributes, self.clock.now_ms())
         queue = self.local(name)
@@ -164,8 +166,8 @@ class Queues(QueueContents):
             await self._spread_groups(name, config)
 
     async def _spread_groups(self, name: str, config: QueueConfig) -> None:
-        """Over as many partitions as a FIFO queue may use: a repetition is recognised within
-        one, so where all messages are compared all go to one."""
+        """Opens as many partitions as a FIFO queue may use. Duplicates are detected per partition,
+        so with deduplication scope `queue` all messages go to one."""
         topics = self.broker.catalog
         if config.is_high_throughput and topics.get(name).partitions < self._fifo_partitions:
             await topics.create_partitions(name, self._fifo_partitions)
@@ -193,7 +195,7 @@ class Queues(QueueContents):
             self._removing.add(name)
             try:
                 entry = await self.catalog.delete(name, self.clock.now_ms())
-                # A journal that is still being made would be the next queue's of this name.
+                # Waits for a journal that is still being created: it would outlive the queue.
                 await self._journals.settled(queue.state)
                 await self.move_tasks.queue_deleted(entry)
                 await self._remove(entry)
@@ -202,14 +204,14 @@ class Queues(QueueContents):
         await self._finish_deletions()
 
     async def _remove(self, entry: QueueEntry) -> None:
-        """Remove the topics of a deleted queue; the next one's of its name may be there too."""
+        """Removes the topics of a deleted queue, by id: a new queue of its name may exist."""
         topics = self.broker.catalog
         await topics.remove_topic(queue_state_topic(entry.name), entry.journal_id)
         if entry.topic_id is not None:
             await topics.remove_topic(entry.name, entry.topic_id)
 
     async def _finish_deletions(self) -> None:
-        """Remove what is left of deleted queues, and forget those whose names are free again."""
+        """Removes remaining topics of deleted queues, and entries whose names are free again."""
         free = {entry.name for entry in self.catalog.forgettable(self.clock.now_ms())}
         for entry in list(self.catalog.deleted.values()):
             async with self._names.lock(fold(entry.name)):
@@ -221,11 +223,13 @@ class Queues(QueueContents):
                         await self.catalog.forget_deleted(entry.name)
                 except Refusal as refusal:
                     log.error(
-                        "a deleted queue is not removed yet", queue=entry.name, error=str(refusal)
+                        "deleted queue not removed yet",
+                        queue=entry.name,
+                        error=str(refusal),
                     )
 
     async def purge(self, name: str) -> int:
-        """Delete every message that is there now; returns how many."""
+        """Deletes all present messages; returns their number. Refused if purged recently."""
         queue = self.local(name)
         now_ms = self.clock.now_ms()
         interval_ms = self.broker.settings.integer("sqs.purge.interval.seconds") * 1000
@@ -272,7 +276,7 @@ class Queues(QueueContents):
             )
 
     def _check_delete(self, topic: str) -> None:
-        """Refuse to delete a topic that queues live on."""
+        """Refuses to delete a topic whose records are a queue's messages."""
         for queue in self._reading.get(topic, ()):
             raise PolicyViolation(
                 f"topic '{topic}' holds the messages of queue '{queue.entry.name}';"
@@ -280,7 +284,7 @@ class Queues(QueueContents):
             )
 
     def _check_growth(self, topic: str) -> None:
-        """Refuse more partitions of a FIFO queue that could not use them."""
+        """Refuses more partitions for a FIFO queue that uses only one."""
         queue = self._queues.get(topic)
         if queue is not None and queue.config.fifo and _taking(queue.config) is not None:
             raise PolicyViolation(
@@ -288,11 +292,11 @@ class Queues(QueueContents):
             )
 
     def _check_config(self, topic: str, config: TopicConfig) -> None:
-        """Refuse to compact what is a queue: messages are no versions of one another."""
+        """Refuses compaction of a queue's topic, which would delete messages of equal keys."""
         if config.cleanup_compact and topic in self._queues:
             raise PolicyViolation(f"topic '{topic}' is a queue and cannot be compacted")
 
 
 def _taking(config: QueueConfig) -> int | None:
-    """To how many partitions messages of the queue may go."""
+    """Number of partitions that the queue's messages may go to; None: all."""
     return 1 if config.fifo and config.deduplication_scope == "queue" else None

@@ -1,4 +1,4 @@
-"""The secret with which this cluster seals its receipts."""
+"""The secret key with which this cluster seals its receipt handles."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ KEY_BYTES = 32
 
 
 async def establish_receipt_key(store: MetaStore, new_secret: Callable[[int], bytes]) -> bytes:
-    """The stored one; made by whoever is first."""
+    """Reads the cluster's key from the store; the first node creates it."""
     await store.transact([Compare(KEY, 0)], [Put(KEY, new_secret(KEY_BYTES))])
     entry = await store.get(KEY)
     assert entry is not None

@@ -1,13 +1,12 @@
-"""Receipt handles: which delivery of which message a consumer speaks of.
+"""Receipt handles: each names one delivery of one message.
 
-A handle names the queue's creation, the partition, the offset, the leader's epoch, how often
-the message had been delivered and when, so a stale one never settles a newer delivery: not
-even one after a replay, which counts from the beginning again. It is sealed with the cluster's
-own key: nobody can make one for a message that was not received.
+A handle names the partition, the offset, the leader epoch, the receive count and the time of the
+delivery, so a stale one never settles a newer delivery: not even after a replay, which counts from
+one again. It is sealed with the cluster's key and the queue's id, so that nobody can forge one for
+a message that was not received, nor use it on a later queue of the same name.
 
-Messages that lie one behind the other and are given out in one answer share a seal, and each
-handle says which of them it is for: who has one of these handles was given them all. Making and
-checking the seal is most of the work.
+Consecutive messages of one answer share a seal, since making and checking it is most of the work;
+each handle adds its index. Whoever has one of these handles was given them all.
 """
 
 import uuid
@@ -20,7 +19,7 @@ from duolog.model.queue_errors import ReceiptHandleIsInvalid
 from duolog.wire.sqs.texts import Texts, numbered
 
 RUN_MAX = 256
-"""How many handles share a seal."""
+"""Maximum number of handles that share a seal."""
 
 _BODY = Struct(">HQBIIQ")
 _SEAL_BYTES = 8
@@ -34,14 +33,14 @@ _NUMBERS = {place: number for number, place in enumerate(_PLACES)}
 class Receipt(NamedTuple):
     partition: int
     offsets: range
-    """Of one message, or of several that were given out together."""
+    """Offsets of one message, or of several handed out together."""
     receive_count: int
     epoch: int
     received_ms: int
 
 
 class Receipts:
-    """The receipts of one queue."""
+    """Makes and reads the receipt handles of one queue."""
 
     __slots__ = ("_new_sealer", "_opened", "_sealed")
 
@@ -49,7 +48,7 @@ class Receipts:
         self._new_sealer = blake2b(queue_id.bytes, key=key, digest_size=_SEAL_BYTES).copy
         self._sealed = ""
         self._opened: Receipt | None = None
-        """What has the seal that was checked last: often that of the next is the same."""
+        """Receipt of the last checked seal, a cache: the next handle often has the same seal."""
 
     def encode(
         self, partition: int, offset: int, receive_count: int, epoch: int, received_ms: int
@@ -60,8 +59,8 @@ class Receipts:
     def encode_runs(
         self, partition: int, offset: int, counts: list[int], epoch: int, received_ms: int
     ) -> Texts:
-        """Of messages that consumers get for the first time, each the next so many of a run that
-        begins at the offset, and up to RUN_MAX."""
+        """Handles of consecutive messages, from `offset` on, delivered for the first time: each
+        count is one consumer's number of messages, at most RUN_MAX, under one seal."""
         sealed = []
         for each in counts:
             body = _BODY.pack(partition, offset, each - 1, 1, epoch, received_ms)
@@ -78,7 +77,8 @@ class Receipts:
         return self.decode_from((handle,), 0)
 
     def decode_from(self, handles: Sequence[str], first: int) -> Receipt:
-        """Of the first handle, or of it and all that share its seal, if they are the next."""
+        """Reads handles from index `first` on: all that share a seal if they are all there in
+        order, else only the one."""
         sealed, place = handles[first][:_SEALED_CHARS], handles[first][_SEALED_CHARS:]
         receipt = self._opened
         if receipt is None or sealed != self._sealed:
@@ -103,7 +103,7 @@ class Receipts:
             raise receipt_invalid() from None
         sealer = self._new_sealer()
         sealer.update(data[: _BODY.size])
-        # Forging one by timing is no threat: whoever can try may also receive the message.
+        # No constant-time comparison: whoever can try to forge a seal may also receive the message.
         if len(data) != _SEALED_BYTES or data[_BODY.size :] != sealer.digest():
             raise receipt_invalid()
         partition, offset, last, receive_count, epoch, received_ms = _BODY.unpack_from(data)

@@ -1,4 +1,4 @@
-"""A consumer that asked for messages, until it has its answer."""
+"""A pending receive, from the request to its answer, and the received messages."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -23,8 +23,8 @@ class Received(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReceivedRun(Sequence[Received]):
-    """Messages that lie one behind the other, have a body and nothing else, and that nobody had
-    before, as most are: in columns, because whoever answers with them needs no object of each."""
+    """Consecutive messages with only a body, delivered for the first time, as most are. Stored in
+    columns, because encoding an answer from columns needs no object per message."""
 
     __slots__ = ("bodies", "body_md5s", "message_ids", "receipt_handles", "received_ms", "sent_ms")
 
@@ -41,7 +41,7 @@ class ReceivedRun(Sequence[Received]):
         self.receipt_handles = receipt_handles
         self.body_md5s = body_md5s
         self.bodies = bodies
-        """As they are stored."""
+        """Bodies as stored, in UTF-8."""
         self.sent_ms = sent_ms
         self.received_ms = received_ms
 
@@ -77,29 +77,29 @@ class ReceivedRun(Sequence[Received]):
 
 
 class Asker(Protocol):
-    """Who is told what receives have come to; several may be its, told apart by a token."""
+    """Gets the results of receives, which it tells apart by tokens."""
 
     def received(self, token: Any, result: Sequence[Received] | Refusal) -> None: ...
 
     def received_together(
         self, tokens: Sequence[Any], found: Sequence[Received], counts: Sequence[int]
     ) -> None:
-        """The same of several that were served together, each with the next so many."""
+        """Takes results of receives served together; token i gets the next `counts[i]` messages."""
         ...
 
     def gone(self, tokens: Sequence[Any]) -> Collection[Any]:
-        """Those of them that nobody wants an answer to any more."""
+        """Tokens among these whose clients have gone."""
         ...
 
     def waits(self, token: Any, abandon: Callable[[], None]) -> None:
-        """It has to; what is to be called when nobody wants an answer to it any more."""
+        """Called for a receive that must wait; `abandon` is to be called if its client goes."""
         ...
 
 
 class Receive(msgspec.Struct, eq=False):
-    """One request for messages: parked while there are none.
+    """One receive request, parked while there are no messages.
 
-    It is itself what waits for the journal, as it has everything that is needed then.
+    Is itself the Waiter for the journal, which saves an object per request.
     """
 
     count: int
@@ -107,14 +107,14 @@ class Receive(msgspec.Struct, eq=False):
     attempt: bytes
     done: Callable[[Sequence[Received] | Refusal], None]
     on_settled: Callable[["Receive", Refusal | None], None]
-    """Told once what was handed out is written down, or that it is not."""
+    """Called once the deliveries are committed, or have failed."""
     bytes_left: int | None = None
-    """How much more the answer may hold, where that is limited; a message it always may."""
+    """Remaining bytes of the answer, None if unlimited; a first message always fits."""
     is_abandoned: bool = False
     on_abandoned: Callable[["Receive"], None] | None = None
-    """Takes a parked request out of the queue's list."""
+    """Removes a parked request from the queue's list."""
     timer: asyncio.TimerHandle | None = None
-    """Answers with nothing when the wait is over."""
+    """Timer of the long poll, which answers empty."""
     handed_out: list[tuple[QueuePartition, Sequence[int]]] = []
     found: Sequence[Received] = ()
 
@@ -133,7 +133,7 @@ class Receive(msgspec.Struct, eq=False):
             self.timer = None
 
     def abandon(self) -> None:
-        """The client has gone. What it was about to get goes to others."""
+        """Gives up the receive, since its client has gone; its messages go to others."""
         self.is_abandoned = True
         if self.on_abandoned is not None:
             self.on_abandoned(self)
@@ -141,7 +141,7 @@ class Receive(msgspec.Struct, eq=False):
 
 
 class Alike(msgspec.Struct, frozen=True, eq=False):
-    """Receives of a turn that ask for the same."""
+    """Identical receives of one turn."""
 
     asker: Asker
     tokens: Sequence[Any]
@@ -151,13 +151,13 @@ class Alike(msgspec.Struct, frozen=True, eq=False):
     wait_ms: int
 
     def apart(self, token: Any, on_settled: Callable[[Receive, Refusal | None], None]) -> Receive:
-        """One of them, which goes its own way from here."""
+        """Makes a Receive of its own for one of them."""
         done = partial(self.asker.received, token)
         return Receive(self.count, self.visibility_ms, self.attempt, done, on_settled)
 
 
 class ServedTogether:
-    """Receives that the same change serves. They wait for the journal as one."""
+    """Receives served by one change, and one Waiter for all of them."""
 
     __slots__ = ("_alike", "_counts", "_found", "_handed_out", "_on_settled")
 
@@ -169,7 +169,7 @@ class ServedTogether:
         found: Sequence[Received],
         on_settled: Callable[[Receive, Refusal | None], None],
     ) -> None:
-        """Each of the first of them gets the next so many of what was found."""
+        """Takes what was found; the i-th receive gets the next `counts[i]` messages."""
         self._alike = alike
         self._counts = counts
         self._handed_out = handed_out

@@ -1,12 +1,11 @@
-"""Opens a partition of a queue: what its messages are, and what had become of each.
+"""Recovers the delivery state of a queue's partition from its messages and its journal.
 
-The newest snapshot, then the messages that came after it, then the changes that were made
-after it. The journal can know messages that are not there: in `os` mode a power cut may have
-taken them, and after an unclean election the leader may never have had them. What became of
-those must not be taken for what becomes of the messages that get their offsets next. So each
-record of the journal says which messages it knew, by their end and by their leader's epoch;
-and where it knew too much, a new snapshot is made durable before the partition is served,
-because a node alone has one epoch for all its life.
+Loads the newest snapshot, enqueues the messages after it, and applies the changes after it. The
+journal can know messages that are not there: in `os` mode a power cut may have taken them, and
+after an unclean election the leader may never have had them. Their state must not be taken for
+that of the messages that get their offsets next. So each journal record names the messages that
+it knew, by end offset and leader epoch; and if it knew too many, a new snapshot is made durable
+before the partition is served, because the leader epoch of a sole node never changes.
 """
 
 import asyncio
@@ -50,14 +49,14 @@ def rules_of(config: QueueConfig) -> DeliveryRules:
 async def open_state(
     partition: QueuePartition, config: QueueConfig, flusher: Flusher, now_ms: int
 ) -> None:
-    """Find out what has become of the partition's messages, all of which are committed.
+    """Recovers the delivery state of a partition, all of whose messages are committed.
 
-    Refusal when it cannot be written down what must be.
+    Yields to the event loop. Raises Refusal if a necessary snapshot cannot be written.
     """
     knows_too_much = load(partition, config, now_ms)
     before = partition.delivery.end_offset
     while partition.delivery.end_offset < partition.data.high_watermark:
-        # A topic that becomes a queue may be long, and others are served meanwhile.
+        # Yields: a topic that becomes a queue may be long, and others must be served meanwhile.
         reached = partition.delivery.end_offset + SCANNED_TOGETHER
         partition.scan(min(reached, partition.data.high_watermark), is_new=False)
         await asyncio.sleep(0)
@@ -72,7 +71,7 @@ async def open_state(
 
 
 async def _write_anew(journal: Journal, delivery: Delivery, flusher: Flusher) -> None:
-    """Nobody looks at what lies before this snapshot again."""
+    """Writes a durable snapshot, so that recovery never reads the records before it again."""
     writing = SnapshotWriting(journal, delivery.snapshot())
     try:
         writing.write_all()
@@ -86,14 +85,14 @@ async def _write_anew(journal: Journal, delivery: Delivery, flusher: Flusher) ->
 
 
 def recover(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
-    """Find out again, at once, what has become of the messages."""
+    """Rebuilds the delivery state after a failed write, without yielding."""
     load(partition, config, now_ms)
     partition.scan(partition.data.high_watermark, is_new=False)
     settle(partition, config, now_ms)
 
 
 def load(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
-    """Begin with the newest snapshot; whether it knows more messages than there are."""
+    """Loads the newest readable snapshot. Returns True if it knows messages that are not there."""
     data = partition.data
     partition.delivery, partition.loaded_offset = (
         Delivery(rules_of(config), data.log.start_offset),
@@ -106,7 +105,7 @@ def load(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
             delivery = Delivery.from_snapshot(image, rules_of(config), now_ms)
         except ValueError as error:
             log.error(
-                "the delivery snapshot is damaged, older changes are used",
+                "delivery snapshot damaged, using older records",
                 topic=data.topic.name,
                 partition=data.index,
                 error=str(error),
@@ -121,7 +120,7 @@ def load(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
 
 
 def settle(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
-    """Make the changes that came after the snapshot; whether they knew messages that are not
+    """Applies the changes after the snapshot. Returns True if they knew messages that are not
     there."""
     data, journal, delivery = partition.data, partition.journal, partition.delivery
     knows_too_much = False
@@ -149,7 +148,8 @@ def settle(partition: QueuePartition, config: QueueConfig, now_ms: int) -> bool:
 
 
 def _meant_offset(data: Partition, head: JournalHead) -> int:
-    """Below it the log has the very messages that the record is about; above, perhaps others."""
+    """End of the messages in the log that the record can be about; later ones may be others that
+    got their offsets under a newer epoch."""
     history = data.log
     if head.epoch >= history.epochs.latest:
         return history.end_offset
@@ -165,10 +165,10 @@ def _changes(journal: Journal, entry: JournalEntry) -> list[Change]:
 
 
 def recall_deduplication(partition: QueuePartition, config: QueueConfig, now_ms: int) -> None:
-    """From the messages of the last minutes, of which some are deleted already."""
+    """Rebuilds the deduplication keys from the last minutes' messages, deleted ones included."""
     partition.deduplication = Deduplication()
     first_offset = partition.delivery.offset_at(now_ms - DEDUPLICATION_MS)
-    # Up to the very end: what is not durable yet is on its way, and known already.
+    # Up to the log's end: messages that are not committed yet must be recognised, too.
     for record in partition.records(first_offset, partition.data.log.end_offset):
         _remember(partition, config, record)
 

@@ -1,7 +1,7 @@
-"""The queues of a node, as the catalogs say, and what happens to them by themselves.
+"""The queues of a node: follows the catalogs, serves led partitions, runs timers and upkeep.
 
-Follows the catalog of queues as the broker follows that of topics. Sees to every queue's time,
-through one timer, and opens a queue's journals when it first has something to write down.
+Follows the catalog of queues as the broker follows that of topics. One timer serves all queues,
+and a queue's journals are created on its first change.
 """
 
 from abc import ABC
@@ -40,10 +40,10 @@ from duolog.observe.logs import get_logger
 from duolog.ports.peers import Peers
 
 QUIET_MS = 60_000
-"""How long until a partition is looked at again to which nothing happened."""
+"""Interval of upkeep for a partition to which nothing has happened."""
 
 THINNED_HELD_MAX = 10_000
-"""With more that are received and not done, going through them would hold up others."""
+"""Held messages above which a partition is not thinned: walking them would block the loop."""
 
 log = get_logger("queues")
 
@@ -60,15 +60,15 @@ class QueueRegistry(LocalDuties, ABC):
         self._queues: dict[str, Queue] = {}
         self._of: dict[QueuePartition, Queue] = {}
         self._reading: dict[str, list[Queue]] = {}
-        """By the topic whose records are their messages."""
+        """Queues by the topic whose records are their messages."""
         self._journaling: dict[str, Queue] = {}
-        """By the topic of their journals."""
+        """Queues by the topic of their journals."""
         self.turn = Turn()
-        """Of whoever writes to queues, and of doors."""
+        """Gathers the requests and journal writes of one turn of the event loop."""
         self._journals = JournalTopics(broker)
         self._serving = Serving(broker, self.clock, self.turn, self)
         self._fronts: dict[str, Queue | RoutedQueue] = {}
-        """What doors use: the queue itself where this node serves all of it."""
+        """Queues as the APIs use them: the Queue itself if this node serves all of it."""
         self._routed: dict[Queue, RoutedQueue] = {}
         self._timekeeper = Timekeeper(self.clock, self._ring)
         self._upkeep = Upkeep()
@@ -78,7 +78,7 @@ class QueueRegistry(LocalDuties, ABC):
         broker.catalog.subscribe(self)
 
     async def stop(self) -> None:
-        """Doors have stopped already."""
+        """Stops all queues and writes snapshots; called after the listeners have stopped."""
         await self.halt()
         self.turn.flush()
         if not self.broker.has_failed:
@@ -86,14 +86,14 @@ class QueueRegistry(LocalDuties, ABC):
         await self.catalog.stop()
 
     async def _save(self) -> None:
-        """Snapshots, so that the next start has nothing to find out."""
+        """Writes snapshots of changed partitions, so that the next start need not replay."""
         changed = [each for each in self._of if self._upkeep.has_changed(each)]
         for partition in changed:
             self._upkeep.save(partition)
         await self._upkeep.stop()
 
     async def halt(self) -> None:
-        """Nothing happens by itself any more."""
+        """Stops timers and background work."""
         self._timekeeper.stop()
         self._journals.stop()
         self._serving.stop()
@@ -102,7 +102,7 @@ class QueueRegistry(LocalDuties, ABC):
             routed.close()
 
     def get(self, name: str) -> Queue | RoutedQueue:
-        """The queue as doors use it."""
+        """The queue as the APIs use it; raises QueueDoesNotExist."""
         queue = self._fronts.get(name)
         if queue is None:
             raise gone()
@@ -112,7 +112,7 @@ class QueueRegistry(LocalDuties, ABC):
         return self._fronts.get(name)
 
     def local(self, name: str) -> Queue:
-        """What this node serves of the queue."""
+        """The queue as far as this node serves it; raises QueueDoesNotExist."""
         queue = self._queues.get(name)
         if queue is None:
             raise gone()
@@ -122,17 +122,17 @@ class QueueRegistry(LocalDuties, ABC):
         return self._queues.get(name)
 
     def links(self, name: str) -> list[QueueLink]:
-        """To each node that serves a part of the queue; to this one first."""
+        """Links to the nodes that serve a part of the queue, this node first."""
         queue = self.local(name)
-        if queue.state.is_whole:
+        if queue.state.has_all_partitions:
             return [ServedQueue(queue, self)]
         return self._routed[queue].links()
 
     def served(self, name: str, queue_id: bytes) -> ServedQueue:
-        """As another node uses what is served here."""
+        """The part served here, for another node; raises NotLeader if the ids differ."""
         queue = self._queues.get(name)
         if queue is None or queue.entry.id.bytes != queue_id:
-            # One of the two nodes has not heard of the latest.
+            # One of the two nodes has not heard of the latest change; the other asks again.
             raise not_led()
         return ServedQueue(queue, self)
 
@@ -144,11 +144,11 @@ class QueueRegistry(LocalDuties, ABC):
 
     @property
     def opening_count(self) -> int:
-        """Queues whose journals are being made."""
+        """Number of queues whose journals are being created."""
         return len(self._journals)
 
     def names(self, prefix: str, after: str, limit: int) -> list[str]:
-        """In order, from behind `after` on."""
+        """Sorted queue names with a prefix, after the name `after`."""
         names = sorted(name for name in self._queues if name.startswith(prefix))
         first = bisect_right(names, after) if after else 0
         return names[first : first + limit]
@@ -166,7 +166,7 @@ class QueueRegistry(LocalDuties, ABC):
 
     async def queue_created(self, entry: QueueEntry) -> None:
         queue = Queue(entry, Receipts(self._receipt_key, entry.id), self.clock, self.turn, self)
-        queue.state.is_alone = isinstance(self._peers, NoPeers)
+        queue.state.is_only_node = isinstance(self._peers, NoPeers)
         self._queues[entry.name] = queue
         self._routed[queue] = RoutedQueue(
             queue, Leaders(self.broker, queue), partial(self._link, queue)
@@ -175,7 +175,7 @@ class QueueRegistry(LocalDuties, ABC):
         self._reading.setdefault(queue.topic_name, []).append(queue)
         self._journaling[queue_state_topic(entry.name)] = queue
         topic = self.broker.catalog.topics.get(queue.topic_name)
-        # Without one, this node has yet to hear of it.
+        # None: this node has yet to hear of the topic.
         for index in range(topic.partitions if topic is not None else 0):
             self._serving.begin(queue, index)
             await self._serving.until_open(queue, index)
@@ -206,20 +206,20 @@ class QueueRegistry(LocalDuties, ABC):
                 del self._of[partition]
 
     async def topic_created(self, topic: Topic) -> None:
-        """The broker tells of each partition that this node leads."""
+        """Does nothing: the broker reports each partition that this node leads."""
 
     async def topic_changed(self, old: Topic, new: Topic) -> None:
-        """Whoever adds partitions to a queue may use them at once."""
+        """Waits for added partitions to be served, so that they can be used at once."""
         for queue in self._reading.get(new.name, ()):
             self._look_over(queue)
             for index in range(old.partitions, new.partitions):
                 await self._serving.until_open(queue, index)
 
     async def topic_deleted(self, topic: Topic) -> None:
-        """Only after its queues."""
+        """Does nothing: a topic is deleted only after its queues."""
 
     async def partition_changed(self, topic: Topic, index: int, entry: PartitionEntry) -> None:
-        """The broker tells when this node leads the partition, or no longer."""
+        """Does nothing: the broker reports changes of leadership."""
 
     # Serving what this node leads.
 
@@ -240,29 +240,31 @@ class QueueRegistry(LocalDuties, ABC):
         self._look_over(queue)
 
     def _look_over(self, queue: Queue) -> None:
-        """Other partitions than before are served here, or have their journals."""
+        """Updates the queue's state after its partitions here, or their journals, changed."""
         state, partitions = queue.state, queue.partitions
         state.has_journals = bool(partitions) and all(each.journal for each in partitions)
-        is_whole = bool(partitions) and len(partitions) == partitions[0].data.topic.partitions
-        # What was let in before is placed by what was served then, as far as that still is.
-        state.is_whole = state.is_whole and is_whole
+        has_all = bool(partitions) and len(partitions) == partitions[0].data.topic.partitions
+        # Requests admitted before are placed by the partitions served then, if they still are.
+        state.has_all_partitions = state.has_all_partitions and has_all
         self._lay_out(queue)
-        state.is_whole = is_whole
-        self._fronts[queue.entry.name] = queue if state.is_whole else self._routed[queue]
+        state.has_all_partitions = has_all
+        self._fronts[queue.entry.name] = queue if state.has_all_partitions else self._routed[queue]
 
     def _lay_out(self, queue: Queue) -> None:
         state, partitions = queue.state, queue.partitions
         if not partitions:
-            state.taking = []
+            state.open_partitions = []
             return
         topic = partitions[0].data.topic
-        if topic.mod_revision != state.layout:
-            # What was let in under the old layout is placed by it, too.
+        if topic.mod_revision != state.topic_revision:
+            # Requests admitted under the old revision are placed by it, too.
             self.turn.flush()
-            state.layout = topic.mod_revision
+            state.topic_revision = topic.mod_revision
             is_own = queue.config.source_topic is None
-            state.taking_count = topic.taking_count if is_own else topic.partitions
-        state.taking = [each for each in partitions if each.data.index < state.taking_count]
+            state.open_partition_count = topic.open_partition_count if is_own else topic.partitions
+        state.open_partitions = [
+            each for each in partitions if each.data.index < state.open_partition_count
+        ]
         for partition in partitions:
             self._retirement.look(queue, partition)
 
@@ -272,24 +274,24 @@ class QueueRegistry(LocalDuties, ABC):
         return RemoteQueue(self._peers, node, queue.entry)
 
     def recalled(self, partition: QueuePartition) -> None:
-        """What could not be written was taken back."""
+        """Reacts to an undone change: drops upkeep's conclusions, and rings once writes resume."""
         self._upkeep.recalled()
-        # Somebody may wait for what is ready again.
+        # Long polls may wait for messages that are ready again.
         assert partition.journal is not None
         self._timekeeper.arm(partition, partition.journal.retry_ms)
 
-    # What queues need done around them.
+    # Services for queues: a QueueOwner.
 
     def open_journals(self, queue: QueueState, opened: Callable[[Refusal | None], None]) -> None:
         self._journals.open(queue, opened)
 
     def rearm(self, partition: QueuePartition) -> None:
-        """Something happened to the partition: see to it that its time is looked at."""
+        """Arms the partition's timer for its next deadline, after something happened to it."""
         partition.is_quiet = False
         delivery = partition.delivery
         armed_ms = partition.armed_ms
         if armed_ms is not None and armed_ms > self.clock.now_ms() + QUIET_MS:
-            # It was empty, and could wait for longer than what it has now.
+            # Armed while the partition was empty, for later than its messages now need.
             armed_ms = None
         if armed_ms is not None and delivery.soonest_ms >= armed_ms and not delivery.has_dead:
             return
@@ -327,22 +329,23 @@ class QueueRegistry(LocalDuties, ABC):
             self._timekeeper.arm(partition, due_ms)
 
     def _others(self, queue: Queue) -> list[Queue]:
-        """Queues that have the same messages."""
+        """Other queues that read the same topic."""
         return [each for each in self._reading.get(queue.topic_name, ()) if each is not queue]
 
     def _beside(self, queue: Queue, partition: QueuePartition) -> list[QueuePartition] | None:
-        """The partitions of other queues that have the same messages.
+        """Partitions of other queues with the same messages.
 
-        None while one of them is not open, and nobody knows what it still needs.
+        None while one of them is not open, since its undone messages are unknown.
         """
         found = [other.partition(partition.data.index) for other in self._others(queue)]
         beside = [each for each in found if each is not None]
         return beside if len(beside) == len(found) else None
 
     def thinnable(self) -> Iterator[tuple[Partition, KeptRanges, int]]:
-        """Partitions of which done messages may go, what is not done, and below which offset.
+        """Yields partitions that may be thinned, their undone ranges, and the offset below which
+        done messages may go.
 
-        Not where others read the messages as well, or deleted ones are kept.
+        Excludes queues whose messages others read, or that retain deleted messages.
         """
         for queue in list(self._queues.values()):
             config = queue.config
@@ -380,6 +383,6 @@ class QueueRegistry(LocalDuties, ABC):
 
 
 def _kept_ms(queue: Queue) -> int:
-    """How long done messages are still of use: then their space can be had back."""
+    """Time after which the space of done messages can be reclaimed."""
     kept_ms = queue.config.retain_deleted_seconds * 1000
     return UPKEEP_MS + max(kept_ms, DEDUPLICATION_MS if queue.config.fifo else 0)

@@ -1,4 +1,4 @@
-"""What is written down when deleted messages are to be delivered again."""
+"""Builds the changes that make deleted messages ready again (replay)."""
 
 from collections.abc import Iterator
 
@@ -8,16 +8,16 @@ from duolog.records.changes import Replayed
 from duolog.records.record import Record
 
 MESSAGES_MAX = 10_000
-"""Of one change: others get a turn before the next."""
+"""Maximum number of messages per change, so that other work runs between two changes."""
 
 
 def replays(
     partition: QueuePartition, first_offset: int, next_offset: int, now_ms: int
 ) -> Iterator[Replayed]:
-    """The changes for a range of offsets.
+    """Yields the changes that replay a range of offsets.
 
-    The records are read again: the machine has forgotten the groups of what is done, and some
-    of it may be gone for good.
+    Reads the records again: the delivery state has dropped the groups of done messages, and some
+    records may be gone for good.
     """
     run: list[Record] = []
     fifo = partition.delivery.rules.fifo
@@ -31,7 +31,7 @@ def replays(
 
 
 def _replayed(run: list[Record], fifo: bool, now_ms: int) -> Replayed:
-    """The change for records whose offsets follow each other."""
+    """Builds the change for records with consecutive offsets."""
     groups: dict[bytes, list[int]] = {}
     for record in run:
         group = group_of(record, fifo=fifo)

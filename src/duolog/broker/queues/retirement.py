@@ -1,10 +1,10 @@
-"""Takes partitions that a queue no longer needs out of it, and in again.
+"""Retires partitions that a queue no longer needs, and revives them.
 
-How many partitions take messages is decided elsewhere. Of the others, the leader of each notes
-in the catalog when it has nothing left: receivers do not ask it from then on. Nothing is
-removed, because Kafka clients count on their partitions and offsets; and what they write there
-is a message, so that the leader notes that the partition has something again. A leader that is
-none any more may note what is not so: the one after it looks at each change.
+The number of open partitions, which take messages, is decided elsewhere. The leader of any other
+partition marks it as retired in the catalog when it is empty, so that receivers stop asking it.
+Nothing is removed, because Kafka clients rely on their partitions and offsets; a record that they
+write there is a message, upon which the leader revives the partition. A deposed leader may write
+a wrong mark; the next leader checks it at each change.
 """
 
 import asyncio
@@ -25,12 +25,13 @@ class Retirement:
         self._noting: dict[tuple[uuid.UUID, int], asyncio.Task[None]] = {}
 
     def look(self, queue: Queue, partition: QueuePartition) -> None:
-        """To be called now and then, and when the topic has changed."""
+        """Retires or revives the partition if its mark is wrong; called periodically, and when the
+        topic has changed."""
         topic, index = partition.data.topic, partition.data.index
         if queue.config.source_topic is not None:
-            # The topic is not its own, and others may send to any partition.
+            # A subscription queue: others may write to any partition of the topic.
             return
-        is_idle = index >= topic.taking_count and _is_empty(partition)
+        is_idle = index >= topic.open_partition_count and _is_empty(partition)
         key = topic.id, index
         if is_idle == (index in topic.retired) or key in self._noting:
             return
@@ -48,10 +49,10 @@ class Retirement:
         try:
             await note(name, *key)
         except Refusal as refusal:
-            log.info("not noted whether a partition is idle", queue=name, why=str(refusal))
+            log.info("partition not retired or revived, will retry", queue=name, why=str(refusal))
 
 
 def _is_empty(partition: QueuePartition) -> bool:
-    """Also of what is still on its way to the disk."""
+    """True if there are no undone messages, and none that await their commit."""
     delivery = partition.delivery
     return delivery.is_empty and delivery.end_offset >= partition.data.log.end_offset

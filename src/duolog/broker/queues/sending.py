@@ -1,4 +1,4 @@
-"""How messages come into a queue: from its producers, and from other queues."""
+"""Sends to a queue: gathers them per turn, deduplicates, places and appends messages."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -28,7 +28,7 @@ class Sent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SentRun(NamedTuple):
-    """Messages that were all sent, one behind the other, in columns."""
+    """Results of consecutive messages that were all sent, in columns."""
 
     message_ids: Sequence[str]
     body_md5s: Sequence[str]
@@ -38,21 +38,21 @@ SendDone = Callable[[list[Sent | Refusal] | Refusal], None]
 SendPlainDone = Callable[[SentRun | list[Sent | Refusal] | Refusal], None]
 
 Gathered = tuple[Sequence[Outgoing], SendDone]
-GatheredPlain = tuple[Sequence[bytes], SendPlainDone]
+GatheredBodies = tuple[Sequence[bytes], SendPlainDone]
 
 
 class Sending:
-    __slots__ = ("_gathered", "_gathered_plain", "_queue", "_turn")
+    __slots__ = ("_gathered", "_gathered_bodies", "_queue", "_turn")
 
     def __init__(self, queue: QueueState) -> None:
         self._queue = queue
         self._gathered: list[Gathered] = []
-        self._gathered_plain: list[GatheredPlain] = []
+        self._gathered_bodies: list[GatheredBodies] = []
         self._turn = 0
-        """Where the next message without a group goes."""
+        """Rotates the partition of the next message without a group."""
 
     def send(self, messages: Sequence[Outgoing], done: SendDone) -> None:
-        """A result for each; answered once all of them are as durable as the queue asks."""
+        """Sends messages; answers with a result for each, once all are committed."""
         if self._queue.is_gone:
             done(gone())
             return
@@ -61,34 +61,39 @@ class Sending:
         self._gathered.append((messages, done))
 
     def send_plain(self, bodies: Sequence[bytes], done: SendPlainDone) -> None:
-        """As `send`, of messages of which there is nothing to say but their bodies."""
+        """Sends plain messages, which have only a body."""
         if self._queue.is_gone:
             done(gone())
             return
-        if not self._gathered_plain:
+        if not self._gathered_bodies:
             self._queue.turn.gather(self)
-        self._gathered_plain.append((bodies, done))
+        self._gathered_bodies.append((bodies, done))
 
     def flush(self) -> None:
-        """Append what was sent in this turn: plain messages first, in a batch of their own."""
+        """Appends the messages of this turn: plain ones first, in a batch of their own."""
         gathered, self._gathered = self._gathered, []
-        gathered_plain, self._gathered_plain = self._gathered_plain, []
+        gathered_bodies, self._gathered_bodies = self._gathered_bodies, []
         queue = self._queue
         config = queue.config
         now_ms = queue.clock.now_ms()
-        if len(queue.partitions) != 1 or not queue.is_whole or config.fifo or config.delay_seconds:
-            for bodies, done in gathered_plain:
+        if (
+            len(queue.partitions) != 1
+            or not queue.has_all_partitions
+            or config.fifo
+            or config.delay_seconds
+        ):
+            for bodies, done in gathered_bodies:
                 gathered.append(([Outgoing(body.decode()) for body in bodies], done))
-            gathered_plain = []
-        if not queue.is_whole:
+            gathered_bodies = []
+        if not queue.has_all_partitions:
             gathered = self._placeable(gathered, now_ms)
-        if gathered_plain:
-            self._append_plain(gathered_plain, now_ms)
+        if gathered_bodies:
+            self._append_plain(gathered_bodies, now_ms)
         if gathered:
             self._append(gathered, now_ms)
 
-    def _append_plain(self, gathered: Sequence[GatheredPlain], now_ms: int) -> None:
-        """To the only partition, and answer."""
+    def _append_plain(self, gathered: Sequence[GatheredBodies], now_ms: int) -> None:
+        """Appends plain messages to the only partition, and answers."""
         partition = self._queue.partitions[0]
         bodies = list(chain.from_iterable(each for each, _ in gathered))
         first_offset = partition.data.log.end_offset
@@ -101,7 +106,7 @@ class Sending:
         self._answer_run(run, md5_of_bodies(bodies), gathered, refusal)
 
     def _append(self, gathered: Sequence[Gathered], now_ms: int) -> None:
-        """One batch of records for each partition, and answer."""
+        """Places messages, appends them partition by partition, and answers."""
         plans = Plans()
         place = self._place_once if self._queue.config.fifo else self._place
         placed = [
@@ -116,7 +121,7 @@ class Sending:
             self._answer(places, islice(digests, len(places)), failed, tell)
 
     def _placeable(self, gathered: Sequence[Gathered], now_ms: int) -> list[Gathered]:
-        """Those that go to a partition that is served here; the others are refused."""
+        """Refuses sends with messages for partitions led elsewhere; returns the others."""
         placeable = []
         for messages, done in gathered:
             if all(self._is_message_for_here(each, now_ms) for each in messages):
@@ -132,10 +137,11 @@ class Sending:
         )
 
     def _is_for_here(self, group: bytes, key: Callable[[], bytes | None], now_ms: int) -> bool:
-        """Also a repetition of what came here before the group's home was elsewhere."""
+        """True if the message belongs to a partition here: by its group, by the group's hash, or
+        as a duplicate of a message that came before the group's home moved elsewhere."""
         partitions = self._queue.partitions
         if not partitions or not self._queue.config.fifo:
-            return bool(self._queue.taking)
+            return bool(self._queue.open_partitions)
         if self._has_group(group) or self._home_of(group) is not None:
             return True
         known = key()
@@ -145,16 +151,16 @@ class Sending:
         return any(partition.has_group(group) for partition in self._queue.partitions)
 
     def _home_of(self, group: bytes) -> QueuePartition | None:
-        """That of the group by its hash, if it is served here."""
-        return self._queue.partition(partition_for_group(group, self._queue.taking_count))
+        """The partition that the group's hash names; None if it is not served here."""
+        return self._queue.partition(partition_for_group(group, self._queue.open_partition_count))
 
     def knows(self, message: Outgoing, partition: QueuePartition) -> bool:
-        """Whether that of a FIFO queue has something of the message's group, or had this one."""
+        """True if a FIFO queue's partition has messages of this group, or had this message."""
         group = (message.group_id or "").encode()
         return self._knows(partition, group, self._key_of(self._with_key(message), group))
 
     def knows_record(self, record: Record, partition: QueuePartition) -> bool:
-        """As `knows`, for a message that comes from another queue."""
+        """Does the same as `knows`, for a message moved from another queue."""
         return self._knows(partition, group_of(record, fifo=True) or b"", moved_key(record))
 
     def _knows(self, partition: QueuePartition, group: bytes, key: bytes | None) -> bool:
@@ -164,7 +170,7 @@ class Sending:
         return key is not None and partition.deduplication.find(key, now_ms) is not None
 
     def _place(self, message: Outgoing, plans: Plans, now_ms: int) -> Place:
-        """Where a standard queue will have the message."""
+        """Plans a message of a standard queue; returns its place."""
         delay_s = message.delay_seconds
         if delay_s is None:
             delay_s = self._queue.config.delay_seconds
@@ -179,7 +185,7 @@ class Sending:
         return plans.add(self._next_partition(), record, trait)
 
     def _place_once(self, message: Outgoing, plans: Plans, now_ms: int) -> Place:
-        """Where a FIFO queue will have the message, or has had it since it was first sent."""
+        """Plans a message of a FIFO queue; returns its place, or that of the one it duplicates."""
         config = self._queue.config
         group = None if message.group_id is None else message.group_id.encode()
         message = self._with_key(message)
@@ -195,7 +201,7 @@ class Sending:
         return plans.add(self._partition_of(group), record, trait)
 
     def _with_key(self, message: Outgoing) -> Outgoing:
-        """With a deduplication id, if the queue makes one of the content."""
+        """Adds a content-based deduplication id, if the queue asks for it and there is none."""
         if message.deduplication_id is None and self._queue.config.content_based_deduplication:
             digest = sha256(message.body.encode()).hexdigest()
             return msgspec.structs.replace(message, deduplication_id=digest)
@@ -211,10 +217,10 @@ class Sending:
         self,
         run: range,
         digests: Sequence[str],
-        gathered: Sequence[GatheredPlain],
+        gathered: Sequence[GatheredBodies],
         refusal: Refusal | None,
     ) -> None:
-        """As `_answer`, of the plain messages of a turn, which lie one behind the other."""
+        """Answers the senders of a turn's plain messages, which have consecutive offsets."""
         partition = self._queue.partitions[0]
         data = partition.data
         ids = partition.ids.of_run(run)
@@ -249,7 +255,7 @@ class Sending:
             data = partition.data
             number = sequence_number(data.index, offset) if is_fifo else None
             results.append(Sent(partition.ids.of(offset), digest, number))
-            # Whoever sent a known message first may still be waiting for the disk, too.
+            # Also for a duplicate, whose original may not be committed yet.
             if data.high_watermark <= offset:
                 commits = commits or Commits(lambda failure: done(failure or results))
                 commits.add(data, data.log.end_offset)
@@ -259,23 +265,23 @@ class Sending:
             commits.close()
 
     def _next_partition(self) -> QueuePartition:
-        partitions = self._queue.taking
+        partitions = self._queue.open_partitions
         if len(partitions) == 1:
             return partitions[0]
         self._turn += 1
         return partitions[self._turn % len(partitions)]
 
     def _partition_of(self, group: bytes | None) -> QueuePartition:
-        """That of a FIFO queue to which messages of the group go."""
+        """Partition of a FIFO queue that takes the group's messages."""
         partitions = self._queue.partitions
-        if len(partitions) == 1 and self._queue.is_whole:
+        if len(partitions) == 1 and self._queue.has_all_partitions:
             return partitions[0]
         for partition in reversed(partitions):
-            # After growing: a group stays until its old partition has nothing of it left.
+            # After growth, a group stays in its old partition until that has none of it left.
             if partition.has_group(group or b""):
                 return partition
         home = self._home_of(group or b"")
-        assert home is not None, "what goes elsewhere was refused"
+        assert home is not None, "messages for other nodes were refused before"
         return home
 
     def _find_duplicate(self, key: bytes, now_ms: int) -> tuple[QueuePartition, int] | None:
@@ -286,10 +292,10 @@ class Sending:
         return None
 
     def accept(self, records: Sequence[Record], done: Settled) -> None:
-        """Take in messages that come from another queue, each once."""
+        """Appends messages moved from another queue; a FIFO queue drops duplicates."""
         now_ms = self._queue.clock.now_ms()
         is_fifo = self._queue.config.fifo
-        if not self._queue.is_whole and not all(
+        if not self._queue.has_all_partitions and not all(
             self._is_for_here(
                 group_of(record, fifo=True) or b"", partial(moved_key, record), now_ms
             )

@@ -1,9 +1,8 @@
-"""Which partitions of queues this node serves: those that it leads.
+"""Opens and closes the queues' partitions as this node begins and ceases to lead them.
 
 A partition of a queue is opened when this node leads both its messages and its journal, and
-all that they held at that moment is committed: then nothing of it can be taken back. It is
-closed as soon as one of the two is led elsewhere. An opening that is overtaken by that is
-abandoned.
+everything that they held at that moment is committed, so that nothing can be undone. It is closed
+as soon as either is led elsewhere; an opening under way is abandoned then.
 """
 
 import asyncio
@@ -32,8 +31,8 @@ from duolog.model.names import queue_state_topic
 from duolog.observe.logs import get_logger
 
 OPEN_WAIT_S = 1.0
-"""How long whoever makes a queue waits for it to be served. Without enough replicas, or with a
-disk that fails, that may take for ever, and other queues are not held up by it."""
+"""Time for which the creation of a queue waits for its partitions to open. Without enough in-sync
+replicas it may take for ever, which must not hold up other queues."""
 RETRY_S = 2.0
 
 log = get_logger("queues")
@@ -41,7 +40,7 @@ log = get_logger("queues")
 
 class ServingOwner(Protocol):
     def queues_on(self, topic: str) -> Sequence[Queue]:
-        """Those whose messages, or whose journal, the topic is."""
+        """Queues whose messages, or whose journal, the topic holds."""
         ...
 
     def opened(self, queue: Queue, partition: QueuePartition) -> None: ...
@@ -49,7 +48,7 @@ class ServingOwner(Protocol):
     def closed(self, queue: Queue, partition: QueuePartition) -> None: ...
 
     def recalled(self, partition: QueuePartition) -> None:
-        """What could not be written was taken back."""
+        """Called after the delivery state was rebuilt because the journal could not be written."""
         ...
 
 
@@ -61,7 +60,7 @@ class Serving:
         self._owner = owner
         self._doubts = Doubts(broker)
         self._openings: dict[tuple[Queue, int], asyncio.Task[None]] = {}
-        """Partitions that are about to be served."""
+        """Tasks that open partitions, by queue and index."""
         broker.leadership.append(self)
 
     def stop(self) -> None:
@@ -79,7 +78,7 @@ class Serving:
             self.end(queue, partition.index)
 
     def _queues_on(self, partition: Partition) -> list[Queue]:
-        """Not those that only have the name of the deleted queue that it belonged to."""
+        """Queues of the partition, by topic id: not a namesake of a deleted queue."""
         topic = partition.topic
         return [
             queue
@@ -89,14 +88,14 @@ class Serving:
         ]
 
     def begin(self, queue: Queue, index: int) -> None:
-        """Serve the partition, if both halves of it are led here."""
+        """Starts to open the partition, if this node leads its messages and its journal."""
         journal = self._journal_of(queue, index)
         served = queue.partition(index)
         if served is not None:
             if served.journal is not None or journal is None:
                 return
             if not journal.log.end_offset:
-                # It was made for this very partition, and says nothing yet.
+                # An empty journal, created for this open partition.
                 self._attach(queue, served, journal)
                 self._owner.opened(queue, served)
                 return
@@ -119,13 +118,13 @@ class Serving:
             self._owner.closed(queue, partition)
 
     def abandon(self, queue: Queue) -> None:
-        """The queue is gone: what was being opened of it is not."""
+        """Abandons all openings of a deleted queue."""
         for opened, index in list(self._openings):
             if opened is queue:
                 self._abandon(queue, index)
 
     async def until_open(self, queue: Queue, index: int) -> None:
-        """Wait until the partition is served, unless that takes long."""
+        """Waits until the partition is served, at most OPEN_WAIT_S."""
         opening = self._openings.get((queue, index))
         if opening is not None:
             await asyncio.wait({opening}, timeout=OPEN_WAIT_S)
@@ -141,7 +140,7 @@ class Serving:
         if not opening.cancelled() and (failure := opening.exception()) is not None:
             raise failure
 
-    # Opening one.
+    # Opening a partition.
 
     async def _open(self, queue: Queue, data: Partition, journal: Partition | None) -> None:
         partition = None
@@ -158,7 +157,7 @@ class Serving:
                 await asyncio.sleep(RETRY_S)
         queue.add(partition)
         self._owner.opened(queue, partition)
-        # What was committed while its state was being written is not told again.
+        # Messages committed during the opening are not announced again, so look now.
         partition.advanced()
 
     async def _opened(
@@ -175,7 +174,7 @@ class Serving:
         if journal is not None:
             self._attach(queue, partition, journal)
             for header in journal.log.headers(journal.log.end_offset - 1):
-                # Of the last batch itself: an index may have been damaged by a crash.
+                # From the last batch itself, not the time index, which a crash may have damaged.
                 self._clock.not_before(header.max_timestamp)
         doubt = partial(self._doubts.raise_for, data)
         partition.on_damage = partition.reader.on_damage = doubt
@@ -186,7 +185,7 @@ class Serving:
         if partition.journal is not None:
             partition.journal.on_damage = pass_over
         if queue.config is not config:
-            # It was changed meanwhile.
+            # The configuration was changed meanwhile.
             partition.delivery.rules = rules_of(queue.config)
             recall_deduplication(partition, queue.config, self._clock.now_ms())
         return partition
@@ -196,7 +195,7 @@ class Serving:
         partition.attach(journal, partial(self._recall, queue, partition))
 
     def _recall(self, queue: Queue, partition: QueuePartition) -> None:
-        """What was decided could not be written down, so it is found out again."""
+        """Rebuilds the delivery state without changes that could not be written."""
         if partition.is_gone:
             return
         try:
@@ -206,7 +205,7 @@ class Serving:
         self._owner.recalled(partition)
 
     def _leads(self, half: Partition | None) -> bool:
-        """Also while the node is suspended: then it will go on where it was, or leave."""
+        """True if this node leads the half, even while suspended: it will resume, or be deposed."""
         return half is None or (half.leader == self._broker.node_id and not half.is_following)
 
     def _data_of(self, queue: Queue, index: int) -> Partition | None:
@@ -215,11 +214,12 @@ class Serving:
         return self._broker.routes.get((topic, index))
 
     def _journal_of(self, queue: Queue, index: int) -> Partition | None:
-        """By its topic's id: that of a deleted queue of this name may still be there."""
+        """Journal partition, by topic id: a deleted namesake's journal may still exist."""
         return self._broker.routes.get((queue.entry.journal_id.bytes, index))
 
     def _has_journal_elsewhere(self, queue: Queue, index: int) -> bool:
-        """Without which it would be taken for a queue of which nothing was ever received."""
+        """True if a journal exists that this node does not hold: without it, the queue must not
+        be opened as if nothing had ever been received."""
         topic = self._broker.catalog.topics.get(queue_state_topic(queue.entry.name))
         if topic is None or topic.id != queue.entry.journal_id:
             return False

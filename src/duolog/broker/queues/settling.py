@@ -1,4 +1,4 @@
-"""What consumers say of the messages that they hold: done, or hide it for so long."""
+"""Settles received messages: deletes them, or changes their visibility time-out."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,10 +18,10 @@ Done = Callable[[list[Refusal | None] | Refusal], None]
 """Takes a result for each receipt, or the refusal of all of them."""
 
 Deleting = tuple[Sequence[str], Done]
-"""A request of this turn."""
+"""A delete request of this turn: its handles and callback."""
 
 Doomed = dict[QueuePartition, dict[int, None]]
-"""Offsets that are to be deleted, each once."""
+"""Partition → offsets to delete, without repeats."""
 
 
 class Settling:
@@ -33,26 +33,26 @@ class Settling:
         self._queue = queue
         self._gathered: list[Deleting] = []
         self._on_settled = on_settled
-        """Others may be served now; told the time."""
+        """Called with the time after a settlement that may make other messages available."""
 
     def delete(
         self,
         handles: Sequence[str],
         done: Done,
     ) -> None:
-        """A result for each handle; answered once all deletions are durable."""
+        """Deletes messages; answers with a result per handle, once all deletions are committed."""
         if not self._gathered:
             self._queue.turn.gather(self)
         self._gathered.append((handles, done))
 
     def flush(self) -> None:
-        """Delete what was asked for in this turn, with one change if it is of one partition."""
+        """Serves this turn's delete requests, with one change if there is one partition."""
         gathered, self._gathered = self._gathered, []
         queue = self._queue
         if len(queue.partitions) == 1 and queue.is_writable and not queue.is_gone:
             self._delete(gathered)
             return
-        # Nobody is told of a failure that was another's.
+        # Request by request, so that a failure is reported only to the request that it concerns.
         for each in gathered:
             queue.journaled(partial(self._delete, [each]), each[1])
 
@@ -75,18 +75,18 @@ class Settling:
                 partition.change(Deleted(tuple(offsets)))
             commits.add_changes(partition)
             if offsets and self._queue.config.fifo:
-                # The groups of what was deleted may go on.
+                # The next messages of these groups are available now.
                 self._on_settled(partition, self._queue.clock.now_ms())
         commits.close()
 
     def _doom(self, receipt: Receipt, doomed: Doomed) -> int:
-        """For how many of the receipt's messages that was done: all, or the first."""
+        """Marks a receipt's messages for deletion; returns how many: all, or only the first."""
         partition, held, count = self._named_by(receipt)
-        # Also for what was deleted before: that may not be durable yet.
+        # Also for messages deleted before: the answer waits for that to be committed.
         offsets = doomed.get(partition)
         if offsets is None:
             offsets = doomed[partition] = {}
-        # Settling twice is no mistake.
+        # None: deleted already, which counts as success.
         if held is not None:
             is_fifo = self._queue.config.fifo
             if _is_latest(held, receipt) and (held.is_in_flight or not is_fifo):
@@ -103,7 +103,7 @@ class Settling:
         changes: Sequence[tuple[str, int]],
         done: Done,
     ) -> None:
-        """Hide each for so many milliseconds from now; zero makes it visible at once."""
+        """Changes visibility time-outs, in ms from now; zero makes a message visible at once."""
         self._queue.journaled(lambda: self._change_visibility(changes, done), done)
 
     def _change_visibility(
@@ -133,24 +133,23 @@ class Settling:
         commits.close()
 
     def _named_by(self, receipt: Receipt) -> tuple[QueuePartition, Held | None, int]:
-        """Where a receipt's messages are, what is known of them, if they are not done, and of how
-        many of them: all if it is the same, else the first."""
+        """Finds a receipt's messages: their partition, their held state (None if done), and how
+        many share that state: all, or else only the first counts."""
         queue = self._queue
         first = receipt.offsets[0]
         partition = queue.partition(receipt.partition)
         if partition is None:
-            # In a cluster it may be one that was added, of which this node has yet to hear.
-            is_invalid = queue.is_alone and queue.is_whole
+            # In a cluster the partition may be new, and this node has yet to hear of it.
+            is_invalid = queue.is_only_node and queue.has_all_partitions
             raise receipt_invalid() if is_invalid else not_led()
         data = partition.data
         if receipt.epoch != data.leader_epoch:
             if receipt.epoch > data.leader_epoch:
-                # Another node leads and has handed the message out. What is not known here, or
-                # was received less often, must not be taken for done.
+                # Another node leads now and has handed the message out: this node's older state
+                # must not decide.
                 raise not_led()
             if data.log.epoch_at(first) > receipt.epoch:
-                # A message that a later leader wrote is another one, though it has the offset of
-                # one that was lost.
+                # The message was lost; a later leader wrote another one at its offset.
                 return partition, None, 1
         elif len(receipt.offsets) > 1:
             held = partition.delivery.held_each(receipt.offsets)
@@ -173,7 +172,7 @@ def _check_hidden(held: Held | None, receipt: Receipt, deadline_ms: int) -> None
             " or is not available for visibility timeout change."
         )
     if not held.is_in_flight or not _is_latest(held, receipt):
-        raise MessageNotInflight("The message is not hidden by this delivery any more.")
+        raise MessageNotInflight("The message is no longer in flight by this delivery.")
     if deadline_ms > held.received_ms + VISIBILITY_MS_MAX:
         raise InvalidParameterValue(
             "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
@@ -187,5 +186,5 @@ def _expired() -> InvalidParameterValue:
 
 
 def _is_latest(held: Held, receipt: Receipt) -> bool:
-    """Whether the receipt is for the latest delivery."""
+    """True if the receipt is for the latest delivery."""
     return held.receive_count == receipt.receive_count and held.received_ms == receipt.received_ms

@@ -1,9 +1,8 @@
 """Snapshots of the delivery state, as records in the journal.
 
-A snapshot is what is known when its first piece is written; changes may be written between the
-pieces, and come after it. It counts once it is complete: whoever opens a partition as its
-leader has nothing in the journal that is not committed. Two are kept, because one may turn out
-to be damaged.
+A snapshot holds the state as of its first piece; changes written between the pieces apply after
+it. It is valid once complete: a leader opens a partition only when all of its journal is
+committed. Two are kept, because one may turn out to be damaged.
 """
 
 from collections.abc import Iterator
@@ -15,13 +14,13 @@ from duolog.observe.logs import get_logger
 from duolog.records.journal_head import NO_OFFSET, JournalHead
 
 PIECE_BYTES = 1 << 20
-"""Of a snapshot that is written at once; between the pieces of a larger one others are served."""
+"""Size of a snapshot's pieces; others are served between them."""
 
 log = get_logger("queues")
 
 
 class SnapshotWriting:
-    """A snapshot on its way into the journal."""
+    """A snapshot being written to the journal."""
 
     __slots__ = ("_image", "_journal", "_pieces", "_written", "begun_offset", "end_offset", "size")
 
@@ -33,7 +32,7 @@ class SnapshotWriting:
         self.size = len(image)
         self.begun_offset = NO_OFFSET
         self.end_offset = NO_OFFSET
-        """Behind its last piece, once that is written."""
+        """Offset after the last piece; NO_OFFSET until that is written."""
 
     @property
     def is_complete(self) -> bool:
@@ -41,14 +40,14 @@ class SnapshotWriting:
 
     @property
     def is_reliable(self) -> bool:
-        """Whether nothing can take it back any more, so that what lies before may go."""
+        """True if complete, committed and durable, so that older records may go."""
         partition = self._journal.partition
         return self.is_complete and self.end_offset <= min(
             partition.high_watermark, partition.log.durable_offset
         )
 
     def write_piece(self) -> None:
-        """The next piece. Refusal when that fails: then it is not completed."""
+        """Writes the next piece; after a Refusal the snapshot must be given up."""
         first = self._written * PIECE_BYTES
         self._journal.append_piece(
             self._image[first : first + PIECE_BYTES], self._written, self._pieces
@@ -65,7 +64,7 @@ class SnapshotWriting:
             self.write_piece()
 
     def rely(self) -> int:
-        """Records name it from now on; returns where the one before it begins."""
+        """Makes this the snapshot that new records name; returns the previous one's offset."""
         before = self._journal.snapshot_offset
         self._journal.snapshot_offset = self.begun_offset
         self._journal.begun_offset = NO_OFFSET
@@ -73,18 +72,18 @@ class SnapshotWriting:
 
     def give_up(self, refusal: Refusal) -> None:
         self._journal.begun_offset = NO_OFFSET
-        log.error("a delivery snapshot was not written", error=str(refusal))
+        log.error("delivery snapshot not written", error=str(refusal))
 
 
 class Snapshot(NamedTuple):
     offset: int
-    """Where it begins: changes from here on are not in it."""
+    """First offset of the snapshot; changes after it are not included."""
     head: JournalHead
     image: bytes
 
 
 def snapshots(journal: Journal) -> Iterator[Snapshot]:
-    """Those that are complete, the newest first."""
+    """Yields complete snapshots, newest first."""
     tried = set()
     last = journal.last_head()
     if last is not None:
@@ -94,7 +93,7 @@ def snapshots(journal: Journal) -> Iterator[Snapshot]:
                 yield found
         if last.begun_offset == last.snapshot_offset == NO_OFFSET:
             return
-    # Damage: no record can be trusted to name the others.
+    # Damage: the last record does not lead to a good snapshot, so look at all records.
     begun = [entry.offset for entry in journal.entries(0) if _is_first(entry.offset, entry.head)]
     for offset in reversed(begun):
         if offset not in tried and (found := _read(journal, offset)) is not None:
@@ -102,7 +101,7 @@ def snapshots(journal: Journal) -> Iterator[Snapshot]:
 
 
 def _read(journal: Journal, begun_offset: int) -> Snapshot | None:
-    """None when it is not complete, or a part of it cannot be read."""
+    """Reads the snapshot that begins at the offset; None if it is incomplete or unreadable."""
     pieces: list[bytes] = []
     if not journal.partition.log.start_offset <= begun_offset:
         return None

@@ -1,4 +1,4 @@
-"""The one timer of all queues. A queue in which nothing is due costs nothing."""
+"""One timer for all queue partitions. A partition without a deadline costs nothing."""
 
 import asyncio
 import heapq
@@ -9,7 +9,7 @@ from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.steady_clock import SteadyClock
 
 RINGS_MAX = 1_000
-"""Partitions that are looked at before others get a turn."""
+"""Partitions rung per turn of the event loop."""
 
 
 class Timekeeper:
@@ -18,12 +18,12 @@ class Timekeeper:
         self._ring = ring
         self._order = itertools.count()
         self._heap: list[tuple[int, int, QueuePartition]] = []
-        """An entry counts if the partition is still armed for that very time."""
+        """Deadlines; an entry is valid while its partition is armed for that very time."""
         self._handle: asyncio.TimerHandle | None = None
         self._handle_ms = 0
 
     def arm(self, partition: QueuePartition, due_ms: int) -> None:
-        """Ring for the partition then, or earlier if it is armed so."""
+        """Rings for the partition at this time, unless it is armed for an earlier one."""
         if partition.armed_ms is not None and partition.armed_ms <= due_ms:
             return
         partition.armed_ms = due_ms

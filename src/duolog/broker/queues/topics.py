@@ -1,15 +1,15 @@
-"""How a queue's topics are configured: that of its messages, and its journal.
+"""Configuration of a queue's topics: the one of its messages, and its journal.
 
-Nothing in them expires by itself: the queue knows what is still needed (see upkeep.py).
+Nothing in them expires by itself: the queue knows which records it needs (see upkeep.py).
 """
 
 from duolog.config.queue import QueueConfig
 from duolog.config.topic import TopicConfig
 
 MESSAGE_SEGMENT_BYTES = 64 << 20
-"""Small enough that the space of done messages soon comes back."""
+"""Segment size of messages; small, so that the space of done messages is soon reclaimed."""
 MESSAGE_BYTES_MAX = 16 << 20
-"""Of a batch: ten messages of SQS, or what a Kafka producer gathers."""
+"""Maximum size of a batch: ten SQS messages, or a Kafka producer's batch."""
 JOURNAL_SEGMENT_BYTES = 16 << 20
 JOURNAL_BATCH_BYTES_MAX = 16 << 20
 
@@ -19,7 +19,7 @@ _KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-
 def message_overrides(config: QueueConfig) -> dict[str, str]:
     overrides = {
         **_KEPT,
-        # Retention counts from when a message came, whatever a Kafka producer says.
+        # Retention counts from a message's arrival, whatever timestamp a Kafka producer sets.
         "message.timestamp.type": "LogAppendTime",
         "segment.bytes": str(MESSAGE_SEGMENT_BYTES),
         "max.message.bytes": str(MESSAGE_BYTES_MAX),
@@ -30,7 +30,7 @@ def message_overrides(config: QueueConfig) -> dict[str, str]:
 
 
 def journal_overrides(messages: TopicConfig) -> dict[str, str]:
-    """What becomes of a message is kept as safely as the message itself."""
+    """Overrides of the journal's topic, which make it as durable as the messages."""
     return {
         **_KEPT,
         "segment.bytes": str(JOURNAL_SEGMENT_BYTES),

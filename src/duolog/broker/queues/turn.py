@@ -1,8 +1,8 @@
-"""Gathers what all requests of one turn of the event loop write.
+"""Coalesces the writes of all requests of one turn of the event loop.
 
-Sixteen clients that send at the same time make one batch of records with one write, and their
-receives and deletes one write of changes. A request alone is not held up: its turn ends as soon
-as no other request is there to be read.
+Sixteen clients that send at the same time make one batch of records and one write; their receives
+and deletes make one journal write. A lone request is not delayed: the turn ends as soon as no
+other request is ready to be read.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Protocol
 
 class Writer(Protocol):
     def flush(self) -> None:
-        """Write what was gathered. What goes wrong is told to those who wait for it."""
+        """Writes what was gathered; failures are reported to those who wait for it."""
         ...
 
 
@@ -38,7 +38,7 @@ class Turn:
         asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
-        """Requests first: they, and whoever waits for their messages, add to the journals."""
+        """Flushes requests first: they, and long polls that they satisfy, add to the journals."""
         self._is_scheduled = True
         try:
             while self._gathering or self._journals:
@@ -49,5 +49,5 @@ class Turn:
         finally:
             self._is_scheduled = False
             if self._gathering or self._journals:
-                # One of them failed in a way that nobody foresaw; the others still get their turn.
+                # A writer raised unexpectedly; the others still get their turn.
                 self._schedule()

@@ -1,7 +1,6 @@
-"""What a queue's partition needs now and then: retention, snapshots, and its disk space back.
+"""Periodic upkeep of a queue's partition: retention, snapshots, reclaiming disk space.
 
-Messages that are done make room when whole segments of them are, except for what is kept for
-replay.
+Space is reclaimed when all messages of a segment are done, unless they are retained for replay.
 """
 
 import asyncio
@@ -19,18 +18,18 @@ from duolog.records.changes import Cause, Trimmed
 
 UPKEEP_MS = 5_000
 SNAPSHOT_AFTER_BYTES = 4 << 20
-"""Of the journal, at least; more where snapshots are larger, so that they stay cheap."""
+"""Journal bytes after which a snapshot is due; twice the last snapshot's size if that is more."""
 SNAPSHOT_AFTER_MESSAGES = 50_000
 TIMES_NOTED = 64
-"""Of a retention: how finely it is known what was when."""
+"""Samples of offsets taken per retention period."""
 RECLAIM_BYTES_MIN = 4 << 20
-"""Below this it is not worth beginning another segment."""
+"""Minimum size of a lone segment whose space is reclaimed, since that begins a new segment."""
 
 log = get_logger("queues")
 
 
 class _Freed:
-    """Messages that are done, as far as journals say that are not committed yet."""
+    """An offset below which all messages are done, by journals that may not be committed yet."""
 
     def __init__(self, offset: int, journals: Sequence[Journal]) -> None:
         self.offset = offset
@@ -45,18 +44,18 @@ class Upkeep:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
         self._writing: dict[QueuePartition, SnapshotWriting] = {}
-        """Snapshots that are not written, or could still be lost."""
+        """Snapshots being written, or not yet committed and durable."""
         self._sizes: dict[QueuePartition, int] = {}
-        """Of the last snapshot."""
+        """Size of each partition's last snapshot, in bytes."""
         self._lows: dict[QueuePartition, list[tuple[int, int]]] = {}
-        """When which offset was the lowest undone one, where deleted messages are retained."""
+        """Samples (time, lowest undone offset), for queues that retain deleted messages."""
         self._needed: dict[QueuePartition, list[tuple[int, int]]] = {}
-        """When which offset of the journal was the first that recovery needs, likewise."""
+        """Samples (time, first journal offset that recovery needs), for the same queues."""
         self._freed: dict[QueuePartition, _Freed] = {}
-        """What can go once it is certain that it is done."""
+        """Offsets up to which messages can go once the journals are committed."""
 
     def has_changed(self, partition: QueuePartition) -> bool:
-        """Whether a restart would have to find out what it could be told."""
+        """True if a restart would have to replay changes or messages since the last snapshot."""
         journal = partition.journal
         return journal is not None and bool(
             journal.bytes_written or partition.enqueued_since_snapshot
@@ -75,7 +74,7 @@ class Upkeep:
         )
 
     def is_due(self, partition: QueuePartition, now_ms: int) -> bool:
-        """Whether a partition without a journal needs one for its upkeep."""
+        """True if a partition without a journal needs one for its upkeep."""
         delivery = partition.delivery
         return self.wants_snapshot(partition) or (
             not delivery.is_empty and delivery.expired_before(now_ms) > delivery.low_offset()
@@ -88,10 +87,9 @@ class Upkeep:
         beside: Sequence[QueuePartition] | None,
         now_ms: int,
     ) -> None:
-        """All of it, for a partition that has its journal.
+        """Runs all upkeep of a partition that has its journal.
 
-        `beside` are the partitions of subscription queues that read the same messages, if all
-        of them are known.
+        `beside` are the partitions of subscription queues with the same messages; None: unknown.
         """
         self._expire(partition, now_ms)
         if self.wants_snapshot(partition):
@@ -110,7 +108,7 @@ class Upkeep:
         self._freed.pop(partition, None)
 
     def recalled(self) -> None:
-        """Something that was decided was not: what is done is looked at again."""
+        """Drops conclusions about done messages, after changes were undone."""
         self._freed.clear()
 
     def _expire(self, partition: QueuePartition, now_ms: int) -> None:
@@ -124,7 +122,7 @@ class Upkeep:
             partition.change(Trimmed(expired_offset, Cause.EXPIRED))
 
     def snapshot(self, partition: QueuePartition, now_ms: int, retain_ms: int) -> None:
-        """Begin one, or rely on the one that was begun before."""
+        """Begins a snapshot; or, if the one begun before is durable, drops older records."""
         journal = partition.journal
         assert journal is not None
         writing = self._writing.get(partition)
@@ -132,23 +130,23 @@ class Upkeep:
             self._begin(partition, journal)
         elif writing.is_reliable:
             del self._writing[partition]
-            # Two are kept, and the older one must be of use when the newer is damaged.
+            # Keeps the records from the older snapshot on, in case the newer one is damaged.
             needed = writing.rely()
             if retain_ms:
-                # Whoever may look at deleted messages may ask what became of them.
+                # Deleted messages are retained, and so is the journal of their deliveries.
                 start = journal.partition.log.start_offset
                 times = self._needed.setdefault(partition, [])
                 needed = _before(times, needed, start, now_ms, retain_ms)
             _advance_start(journal.partition, needed)
 
     def save(self, partition: QueuePartition) -> None:
-        """A snapshot of what is known now, instead of the one that was begun before."""
+        """Begins a snapshot of the current state, replacing one begun before."""
         assert partition.journal is not None
         self._writing.pop(partition, None)
         self._begin(partition, partition.journal)
 
     def _begin(self, partition: QueuePartition, journal: Journal) -> None:
-        # What is decided but not written is not in the records before the snapshot.
+        # Flushed first: the snapshot includes gathered changes, so they must come before it.
         journal.flush()
         writing = SnapshotWriting(journal, partition.delivery.snapshot())
         journal.bytes_written = 0
@@ -161,14 +159,14 @@ class Upkeep:
             task.add_done_callback(self._tasks.discard)
 
     async def _write_rest(self, partition: QueuePartition, writing: SnapshotWriting) -> None:
-        """Others are served in between."""
+        """Writes the remaining pieces, serving others in between."""
         while not writing.is_complete:
             await asyncio.sleep(0)
             if not self._write_piece(partition, writing):
                 return
 
     def _write_piece(self, partition: QueuePartition, writing: SnapshotWriting) -> bool:
-        """False when it failed, or nobody wants it any more."""
+        """Writes one piece; False if that failed, or the snapshot was replaced."""
         if self._writing.get(partition) is not writing:
             return False
         try:
@@ -189,7 +187,7 @@ class Upkeep:
         low = min(each.delivery.low_offset() for each in (partition, *beside))
         retain_ms = queue.config.retain_deleted_seconds * 1000
         if queue.config.fifo:
-            # A deleted message must still be recognised when it is sent again.
+            # Deleted messages are kept for the deduplication interval, to recognise duplicates.
             low = min(low, partition.delivery.offset_at(now_ms - DEDUPLICATION_MS))
         if retain_ms:
             start = partition.data.log.start_offset
@@ -215,7 +213,7 @@ class Upkeep:
 def _before(
     times: list[tuple[int, int]], offset: int, start_offset: int, now_ms: int, retain_ms: int
 ) -> int:
-    """What the offset was that long ago, by the times that are noted; else the start."""
+    """Samples the offset; returns its value `retain_ms` ago, or the start if that is unknown."""
     if not times or now_ms - times[-1][0] >= retain_ms // TIMES_NOTED:
         times.append((now_ms, offset))
     known = start_offset
@@ -225,7 +223,7 @@ def _before(
 
 
 def _advance_start(partition: Partition, offset: int) -> None:
-    """Forget what lies below, when that frees a segment."""
+    """Advances the log's start offset, if that frees a segment."""
     kept = partition.log
     offset = min(offset, kept.durable_offset)
     first = kept.segments[0]
@@ -234,4 +232,4 @@ def _advance_start(partition: Partition, offset: int) -> None:
         try:
             kept.advance_start(offset)
         except Refusal as refusal:
-            log.error("done messages could not be forgotten", error=str(refusal))
+            log.error("space of done messages not reclaimed", error=str(refusal))

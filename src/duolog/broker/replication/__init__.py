@@ -1,1 +1,1 @@
-"""Copies of partitions: asked for by followers, served by leaders, counted in in-sync sets."""
+"""Replication of partitions: followers fetch, leaders serve, in-sync sets track progress."""

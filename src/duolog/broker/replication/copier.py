@@ -1,9 +1,8 @@
-"""Copies from one leader node all partitions that it leads and this node follows.
+"""Copies all partitions that this node follows from one leader node.
 
-One loop: ask, append, make durable, ask again from there. So the offset that is asked for is
-the report of what is durable here, and one sync serves all partitions of an answer. Where the
-leader has more than it could send, it is asked at once for what follows, and the sync of one
-answer goes on while the next one comes.
+One loop: fetch, append, sync, fetch from there. The fetch offset thus reports what is durable
+here, and one sync serves all partitions of an answer. If the leader has more data than fits an
+answer, the next fetch is sent at once, and the sync of one answer overlaps with the next.
 """
 
 import asyncio
@@ -33,16 +32,16 @@ from duolog.wire.peer.kinds import PeerKind
 
 BACK_OFF_S_MIN = 0.02
 BACK_OFF_S_MAX = 1.0
-"""Between attempts while the leader cannot be asked."""
+"""Longest pause between attempts while the leader cannot be reached."""
 
 RETRY_S = 0.1
-"""After which a partition that could not be copied is asked for again."""
+"""Pause before a partition that could not be copied is fetched again."""
 
 GATHER_S = 0.005
-"""How long to wait for more partitions before a running request is given up for new ones."""
+"""Time to gather new partitions before a pending request is cancelled for their sake."""
 
 ANSWER_MS_MAX = 5_000
-"""How long an answer may take beyond the time that it may wait."""
+"""Time-out of an answer, beyond the leader's long-poll time."""
 
 log = get_logger("replication")
 
@@ -50,7 +49,7 @@ log = get_logger("replication")
 @dataclass(frozen=True, slots=True)
 class CopyTerms:
     wait_ms: int = 500
-    """How long the leader may wait for something to copy."""
+    """Long-poll time of the leader while there is nothing to copy."""
     bytes_max: int = 10 << 20
 
 
@@ -63,19 +62,19 @@ class Copier:
         self._pace = pace
         self._followed: dict[PlaceKey, Partition] = {}
         self._named: dict[PlaceKey, CopyWanted] = {}
-        """What the leader was told in this session."""
+        """Partitions → their last request in this session."""
         self._changed: dict[PlaceKey, None] = {}
-        """What it has to be told next."""
+        """Partitions to name in the next request."""
         self._forgotten: dict[PlaceKey, None] = {}
-        """What it was told, and need not know any more."""
+        """Partitions named in this session that the leader should drop."""
         self._later: dict[PlaceKey, float] = {}
-        """What it has to be told when the loop's time has come."""
+        """Partitions to name later → the loop time at which."""
         self._reached: dict[PlaceKey, int] = {}
-        """Up to where this session has brought a copy: its log is the leader's until there."""
+        """Partitions → end of what this session copied; up to it, the log equals the leader's."""
         self._more: dict[PlaceKey, int] = {}
-        """Of which the leader has more, and from where on it was asked for the last of it."""
+        """Partitions whose leader has more data → offset of our last request."""
         self._refused: dict[PlaceKey, str] = {}
-        """Of which the last answer was refused, and why."""
+        """Partitions whose last answer was corrupt → the reason."""
         self._session = NO_SESSION
         self._sequence = 0
         self._back_off_s = BACK_OFF_S_MIN
@@ -87,7 +86,7 @@ class Copier:
         return not self._followed
 
     def follow(self, partition: Partition) -> None:
-        """Copy it from now on, or hear what has changed about it."""
+        """Begins to copy a partition; one that is being copied starts over under its new state."""
         key = _key(partition)
         self._followed[key] = partition
         self._changed[key] = None
@@ -106,23 +105,24 @@ class Copier:
             self._later.pop(key, None)
             self._refused.pop(key, None)
             self._doubt(key)
-            # An answer that is under way says nothing about a copy that is made anew.
+            # No longer named: an answer in flight must not be applied to a copy that is made anew.
             if self._named.pop(key, None) is not None:
                 self._forgotten[key] = None
 
     def _doubt(self, key: PlaceKey) -> None:
-        """Only what is durable is sure to be compared with the leader's log."""
+        """Forgets progress beyond the durable offset: copying restarts there, which makes the
+        leader compare the logs."""
         self._reached.pop(key, None)
         self._more.pop(key, None)
 
     def _interrupt(self) -> None:
-        """A new partition must not wait until those that are there have news."""
+        """Cancels the pending long poll, so that new partitions need not wait for its answer."""
         self._interrupting = None
         if self._asking is not None:
             self._asking.cancel()
 
     async def run(self) -> None:
-        """Until there is nothing to follow, or cancelled."""
+        """Copies until there is nothing to follow, or cancelled."""
         try:
             while self._followed:
                 if await self._copy():
@@ -145,7 +145,7 @@ class Copier:
         self._changed = {key: None for key in self._followed if key not in self._later}
 
     async def _copy(self) -> bool:
-        """One request and what comes of it; False when the leader could not be asked."""
+        """Sends one request and applies the answer. Returns False if the leader gave none."""
         now = asyncio.get_running_loop().time()
         for key in [key for key, at in self._later.items() if at <= now]:
             del self._later[key]
@@ -169,7 +169,7 @@ class Copier:
         return True
 
     async def _ask(self, request: CopyRequest) -> memoryview | None:
-        """The answer; None when the request was given up for another one."""
+        """Sends a request; returns None if it was cancelled for the sake of new partitions."""
         asking = asyncio.ensure_future(
             self._peers.call(
                 self._leader,
@@ -213,7 +213,7 @@ class Copier:
         )
 
     def _wait_ms(self) -> int:
-        """No longer than until something else has to be told or asked for."""
+        """Long-poll time, cut short if other partitions must be named earlier."""
         if self._changed:
             return 0
         if not self._later:
@@ -227,8 +227,8 @@ class Copier:
         ahead = end_offset - offset if self._reached.get(key) == end_offset else 0
         damaged = partition.log.damaged
         if damaged:
-            # To be copied again, from there on. As long as this node counts as in sync, or as
-            # eligible, what is intact behind the damage must not be given up.
+            # The copy must be made again from the damage on. As long as this node can be elected,
+            # though, intact records behind the damage must be kept.
             offset, has_room, ahead = min(each.first_offset for each in damaged), False, 0
             if not self._is_electable(partition):
                 partition.cut_to(offset)
@@ -264,7 +264,7 @@ class Copier:
             self._refuse(key, partition, str(damage))
             return
         except Refusal as refusal:
-            # The disk of this node, which says so itself.
+            # This node's own disk failed, and has been reported.
             log.warning("copy not written", reason=str(refusal), **_place(partition))
             self._retry_later(key)
             return
@@ -286,7 +286,7 @@ class Copier:
         self._retry_later(key)
 
     def _is_brought_in(self, partition: Partition) -> bool:
-        """Whether the copy is being filled, and nobody waits for it yet."""
+        """True if a reassignment is filling this copy, and it is not in sync yet."""
         entry = partition.entry
         return (
             entry is not None
@@ -300,7 +300,7 @@ class Copier:
         result = copied.result
         self._reached.pop(key, None)
         if result.error == CopyError.OUT_OF_RANGE:
-            # A copy that is beyond the end and does not diverge holds no records.
+            # A copy outside the leader's range that does not diverge holds no records to keep.
             partition.restart_at(result.start_offset)
         elif result.diverging_end >= 0:
             partition.cut(Divergence(result.diverging_epoch, result.diverging_end))
@@ -318,9 +318,9 @@ class Copier:
         self._changed.pop(key, None)
 
     async def _make_durable(self) -> None:
-        """Wait until what will be reported as copied is as durable as its topic asks; where the
-        leader has more, only for what was there when it was asked: the rest has time until the
-        next answer is there."""
+        """Waits until the offsets to be reported are as durable as the topics ask. If the leader
+        has more data, waits only up to the last request's offset; the rest is synced while the
+        next answer is on its way."""
         if self._more:
             awaited = [(self._followed[key], offset) for key, offset in self._more.items()]
         else:
@@ -330,7 +330,7 @@ class Copier:
 
 
 async def all_durable(awaited: Iterable[tuple[Partition, int]]) -> None:
-    """Each partition up to its offset. Raises the first refusal."""
+    """Waits until each partition is durable up to its offset; raises the first refusal."""
     loop = asyncio.get_running_loop()
     waiting = []
     for partition, offset in awaited:

@@ -1,7 +1,7 @@
-"""What one follower node copies from here, and what it has not been told yet.
+"""A follower node's fetch session: the partitions that it copies from here, and their news.
 
-The session is registered with each of its partitions for as long as it lasts, so that a
-request costs what has changed and not what is followed.
+The session listens to each of its partitions, so that a request costs in proportion to what has
+changed, not to what is followed.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ from duolog.broker.replica import Replica
 from duolog.wire.peer.copying import CopyWanted
 
 NEWS_WAIT_S = 0.02
-"""How long news of a high watermark may wait for records to go along with."""
+"""Time for which news of a high watermark may wait for records to travel with."""
 
 PlaceKey = tuple[bytes, int]
 """A topic's id and a partition's index."""
 
 
 class Place:
-    """One partition in one session."""
+    """One partition in one fetch session."""
 
     __slots__ = (
         "_session",
@@ -36,7 +36,7 @@ class Place:
         self.told_watermark = -1
         self.told_start_offset = -1
         self.is_answered = False
-        """Whether the follower has got something to take in, and not told yet how far it is."""
+        """True if the follower was sent something and has not named the partition again since."""
         if partition is not None:
             partition.add_copying(self)
 
@@ -63,14 +63,14 @@ class CopySession:
         self.sequence = 0
         self.places: dict[PlaceKey, Place] = {}
         self.stirred: dict[Place, None] = {}
-        """Those that may have something to tell."""
+        """Places that may have news for the follower."""
         self.news_from: float | None = None
-        """When the first of what waits to be told came, in the loop's time."""
+        """Loop time of the oldest unsent news; None without any."""
         self._parked: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def name(self, wanted: CopyWanted, partition: Partition | None) -> Place:
-        """The follower says where it is in a partition."""
+        """Takes the follower's position in a partition."""
         key = wanted.topic_id, wanted.index
         place = self.places.get(key)
         if place is None or place.partition is not partition:
@@ -89,7 +89,7 @@ class CopySession:
             self.stirred.pop(place, None)
 
     def stir_moved_starts(self) -> None:
-        """Have it told where logs begin that begin later than the follower knows."""
+        """Stirs partitions whose log start has moved since the follower was told."""
         for place in self.places.values():
             partition = place.partition
             if partition is not None and partition.log.start_offset != place.told_start_offset:
@@ -100,7 +100,7 @@ class CopySession:
             self._parked.set_result(None)
 
     def wake_soon(self) -> None:
-        """There is something to tell, though nothing to copy: it may wait for records a little."""
+        """Wakes the session NEWS_WAIT_S after the first news that brings no records."""
         if self.news_from is None:
             loop = asyncio.get_running_loop()
             self.news_from = loop.time()
@@ -109,7 +109,7 @@ class CopySession:
                 self._timer = loop.call_later(NEWS_WAIT_S, self.wake)
 
     async def park(self, until: float) -> None:
-        """Until there is more to copy, or the loop's time has come."""
+        """Parks the request (long poll) until there is news, or until the given loop time."""
         loop = asyncio.get_running_loop()
         parked = self._parked = loop.create_future()
         self._timer = loop.call_at(until, self.wake)

@@ -1,8 +1,8 @@
-"""Changes of in-sync sets: decided by leaders, committed by compare-and-set.
+"""Changes of in-sync sets: proposed by leaders, committed by compare-and-set.
 
 A change compares the partition's state, the controller's epoch, and the broker epoch of each
-node that enters. Until its outcome is known, both the old and the new set count; only the
-store, or the catalog that follows it, can tell.
+entering node. Until its outcome is known from the store or the catalog, the high watermark
+counts both the old and the new set.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from duolog.ports.clock import Clock
 from duolog.ports.metastore import Compare, MetaStore, StoreUnavailable
 
 TICK_MS_MAX = 1_000
-"""How often leaders look for followers that lag, at least."""
+"""Longest interval at which leaders look for lagging followers."""
 
 AT_ONCE_MAX = 16
-"""Transactions that wait for the store at the same time."""
+"""Maximum number of concurrent transactions."""
 
 log = get_logger("in-sync")
 
 GroupKey = tuple[bytes, int]
-"""Companions share it: the id of the topic with the messages, and the partition's index."""
+"""Id of the topic with the messages, and partition index; shared by companions."""
 
 
 class InSyncSets:
@@ -39,13 +39,13 @@ class InSyncSets:
         self._clock = clock
         self._tick_s = min(TICK_MS_MAX, max(1, lag_ms_max // 4)) / 1000
         self._groups: dict[GroupKey, dict[Partition, None]] = {}
-        """What is led here and has other replicas."""
+        """Replicated partitions led here, grouped with their companions."""
         self._due: dict[GroupKey, None] = {}
         self._refused: dict[GroupKey, None] = {}
-        """Not to be proposed again before the next tick: the reason for it may last."""
+        """Groups whose proposal was refused; not proposed again before the next tick."""
         self._unfit: dict[Partition, None] = {}
         self._unsettled: list[Proposal] = []
-        """Those whose outcome the store did not tell."""
+        """Proposals of unknown outcome."""
         self._stirred = asyncio.Event()
         copies.reconsider = self.reconsider
 
@@ -61,26 +61,26 @@ class InSyncSets:
                 self._groups.pop(key, None)
 
     def reconsider(self, partition: Partition) -> None:
-        """Look at the partition now rather than with the next tick."""
+        """Plans the partition's in-sync set now rather than at the next tick."""
         key = _group_key(partition)
         if key not in self._refused:
             self._due[key] = None
             self._stirred.set()
 
     def unfit(self, partition: Partition) -> None:
-        """This node was elected and must not lead while another one could."""
+        """Resigns the lead of a partition that this node was elected for but lacks records of."""
         self._unfit[partition] = None
         self._stirred.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Proposes changes, at ticks and on demand, until cancelled."""
         time = asyncio.get_running_loop().time
         tick_at = time() + self._tick_s
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(tick_at):
                     await self._stirred.wait()
-            # However often something else is to be looked at meanwhile.
+            # The tick comes in time, however often `reconsider` wakes this loop.
             if time() >= tick_at:
                 tick_at = time() + self._tick_s
                 self._due = dict.fromkeys(self._groups)
@@ -90,12 +90,12 @@ class InSyncSets:
             try:
                 await self.settle()
             except StoreUnavailable as error:
-                # Nobody enters or leaves meanwhile, and what waits for that goes on waiting.
+                # No set changes meanwhile; acknowledgements that need a change keep waiting.
                 log.warning("in-sync sets cannot be changed", error=str(error))
                 await asyncio.sleep(self._tick_s)
 
     async def settle(self) -> None:
-        """Change what is due, and find out what became of earlier proposals."""
+        """Proposes due changes, and settles earlier proposals of unknown outcome."""
         due = [proposal for key in self._due if (proposal := self._plan(key)) is not None]
         self._due = {}
         wanted = [*(each for each in self._unsettled if each.is_open), *due]
@@ -104,12 +104,12 @@ class InSyncSets:
             for partition in self._unfit
             if (proposal := self._resignation(partition)) is not None
         }
-        # A refused one is repeated with the next tick, upon the state that has outrun it.
+        # A refused resignation is repeated at the next tick, on the newer state.
         self._unfit = dict.fromkeys(unfit)
         if not wanted and not unfit:
             self._unsettled = []
             return
-        # What may have happened must be kept in mind, whatever the store answers now.
+        # Kept until the outcome is known, whatever the store answers now.
         self._unsettled = wanted
         for proposal in due:
             _announce(proposal)
@@ -158,7 +158,7 @@ class InSyncSets:
         except StoreUnavailable as error:
             log.warning("outcome of an in-sync change unknown", error=str(error))
             return
-        # Else the catalog brings what is true, if it has not already.
+        # Settled: committed or withdrawn here, or else the catalog brings the true state.
         self._unsettled.remove(proposal)
         for change in proposal.changes if result.committed else ():
             log.info(
@@ -170,7 +170,8 @@ class InSyncSets:
             )
 
     async def _withdraw_undone(self, proposal: Proposal) -> None:
-        """Only what is as it was: an earlier attempt, not answered, may have done it."""
+        """Withdraws the changes whose entry is unchanged: an earlier attempt, whose answer was
+        lost, may have committed the others."""
         for change in proposal.changes:
             entry = await self._store.get(change.key)
             is_undone = entry is not None and entry.mod_revision == change.entry.mod_revision

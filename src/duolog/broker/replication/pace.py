@@ -1,4 +1,4 @@
-"""How fast replicas that a reassignment brings in are filled, over all leaders."""
+"""Rate limit of filling the replicas that a reassignment adds, over all leaders."""
 
 
 class Pace:
@@ -7,6 +7,6 @@ class Pace:
         self._free_at = 0.0
 
     def free_at(self, copied_bytes: int, now: float) -> float:
-        """So much was copied; when more may be asked for, in the same clock's seconds."""
+        """Accounts for copied bytes; returns the time, on `now`'s clock, of the next fetch."""
         self._free_at = max(self._free_at, now) + copied_bytes / self._bytes_per_second
         return self._free_at

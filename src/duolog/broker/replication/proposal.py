@@ -1,4 +1,4 @@
-"""A change of in-sync sets, or the wish not to lead, as one transaction."""
+"""A proposal, as one transaction: changes of in-sync sets, or a resignation of the lead."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from duolog.ports.metastore import Compare, Put
 class Change:
     partition: Partition
     leadership: Leadership | None
-    """That proposed it; another one has its own proposals."""
+    """The leadership that proposed it; a later one makes its own proposals."""
     entry: PartitionEntry
     state: PartitionState
     entering: tuple[Compare, ...] = ()
-    """The runs that caught up: a node that was started since is not the one that did."""
+    """Broker epochs of the entering nodes: a node restarted since has not caught up."""
 
     @property
     def key(self) -> str:
@@ -29,7 +29,7 @@ class Change:
 
     @property
     def is_open(self) -> bool:
-        """Whether the partition's leader still waits for the outcome."""
+        """True if the leadership that proposed it still waits for the outcome."""
         leadership = self.leadership
         return (
             leadership is not None
@@ -41,7 +41,7 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class Proposal:
     changes: Sequence[Change]
-    """Of companions, which change together or not at all."""
+    """Changes of companions, committed together or not at all."""
 
     def compares(self, controller_epoch: Compare) -> list[Compare]:
         compares = {controller_epoch.key: controller_epoch}
@@ -61,7 +61,7 @@ class Proposal:
 def changed_in_sync(
     partition: Partition, leadership: Leadership, in_sync: tuple[int, ...]
 ) -> Change | None:
-    """None if nothing changes about who can be elected."""
+    """The change to this in-sync set; None if the electable replicas stay the same."""
     entry = partition.entry
     assert entry is not None
     old = entry.state
@@ -70,7 +70,7 @@ def changed_in_sync(
         return None
     eligible: tuple[int, ...] = ()
     if len(in_sync) < leadership.min_in_sync:
-        # Nothing is acknowledged by so few, so whoever had everything still has.
+        # Below min.insync nothing is acknowledged, so replicas that had everything still do.
         had_all = dict.fromkeys((*old.eligible, *old.in_sync))
         eligible = tuple(
             node
@@ -91,7 +91,7 @@ def changed_in_sync(
 
 
 def resigned(partition: Partition, node: int) -> Change | None:
-    """The node leaves the lead to whoever else has everything; None if there is nobody."""
+    """The node's resignation in favour of replicas that have everything; None without any."""
     entry = partition.entry
     if entry is None or entry.state.leader != node:
         return None

@@ -1,4 +1,4 @@
-"""Replication of a node: what it follows is copied, what it leads is served and counted."""
+"""Replication of a node: copies followed partitions; serves led ones and tracks in-sync sets."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -14,7 +14,7 @@ from duolog.ports.peers import Peers
 
 
 class Replicator:
-    """Made before the broker starts, so that it hears of every role."""
+    """Owns the copiers and in-sync sets. Created before the broker starts, to hear all roles."""
 
     def __init__(self, broker: Broker, peers: Peers, store: MetaStore) -> None:
         settings = broker.settings
@@ -34,15 +34,15 @@ class Replicator:
             lag_ms_max=settings.integer("replica.lag.time.max.ms"),
         )
         self._copiers: dict[int, Copier] = {}
-        """By the leader that is copied from."""
+        """Copiers by leader node."""
         self._followed: dict[Partition, int] = {}
-        """From which node each is copied."""
+        """Followed partitions → the node that each is copied from."""
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         broker.roles.copying.append(self)
 
     def start(self) -> asyncio.Task[None]:
-        """A task that ends only by `stop`, or with the failure of any part of this."""
+        """Starts; returns a task that ends by `stop`, or with the failure of any part."""
         self._run(self.in_sync.run())
         return self._run(self._until_failure())
 
@@ -79,7 +79,7 @@ class Replicator:
         return copier
 
     async def _copy(self, leader: int, copier: Copier) -> None:
-        # What is followed first is added right after this task is made.
+        # Lets the caller add the first partition, right after it has created this task.
         await asyncio.sleep(0)
         await copier.run()
         if self._copiers.get(leader) is copier:

@@ -1,6 +1,6 @@
-"""Serves followers: what they ask from tells what they have, and is answered with more.
+"""Serves followers: takes their fetch offsets as progress reports, answers with records and news.
 
-peer_api/handlers/fetch.py speaks to the follower; here is what it is told.
+peer_api/handlers/fetch.py is the endpoint that followers call.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from duolog.wire.peer.copying import (
 )
 
 PARTITION_BYTES_MAX = 1 << 20
-"""Of one partition in one answer, so that one that is far behind does not hold up the others."""
+"""Bytes of one partition per answer, so that one far behind does not hold up the others."""
 
 WAIT_MS_MAX = 30_000
 
@@ -41,19 +41,19 @@ class ServedCopies:
         self._broker = broker
         self._clock = broker.clock
         self._sessions: dict[int, CopySession] = {}
-        """One for each follower node: it has one loop that copies from here."""
+        """Fetch sessions by follower node: one each, since a node has one copier per leader."""
         self._last_number = 0
         self._heard_ms: dict[int, int] = {}
         self.reconsider: Callable[[Partition], None] = lambda partition: None
-        """Called when a follower has come as far as it must to be in sync, or fallen back."""
+        """Called when a follower is ready to enter the in-sync set, or has fallen back."""
 
     @property
     def heard_ms(self) -> Mapping[int, int]:
-        """When each node last asked for anything, on the monotonic clock."""
+        """Node id → monotonic time of its last fetch."""
         return self._heard_ms
 
     async def serve(self, caller: Caller, request: CopyRequest) -> tuple[int, list[Served]]:
-        """The session and what to send. Waits while there is nothing."""
+        """Returns the session number and the answers; a long poll while there are none."""
         self._check_epoch(caller)
         session = self._session_of(caller, request)
         if session is None:
@@ -77,7 +77,7 @@ class ServedCopies:
             await session.park(until)
 
     def look_for_starts(self) -> None:
-        """Logs begin later when records expire or are deleted, which nobody announces."""
+        """Tells followers of moved log starts; expiry and deletion do not announce them."""
         for session in self._sessions.values():
             session.stir_moved_starts()
 
@@ -94,7 +94,7 @@ class ServedCopies:
         )
         if caller.epoch < newest:
             raise StaleBrokerEpoch(
-                f"node {caller.node} has broker epoch {newest}, and asks with {caller.epoch}"
+                f"node {caller.node} has broker epoch {newest}, but asks with {caller.epoch}"
             )
 
     def _session_of(self, caller: Caller, request: CopyRequest) -> CopySession | None:
@@ -116,7 +116,7 @@ class ServedCopies:
         return known
 
     def _note(self, session: CopySession, wanted: CopyWanted) -> None:
-        """Take in how far the follower has come."""
+        """Takes the follower's offset as its progress, which may advance the high watermark."""
         partition = self._broker.routes.get((wanted.topic_id, wanted.index))
         session.name(wanted, partition)
         if partition is None or _refused(partition, wanted) or _diverged(partition, wanted):
@@ -144,7 +144,7 @@ class ServedCopies:
                 self.reconsider(partition)
 
     def _answer(self, session: CopySession, bytes_max: int) -> tuple[list[Told], bool]:
-        """What the stirred partitions have to tell, and whether it should not wait."""
+        """Collects the stirred partitions' answers; True if they should not wait."""
         told: list[Told] = []
         is_urgent = False
         left = bytes_max
@@ -170,7 +170,7 @@ class ServedCopies:
         if error:
             return Served(_failed(wanted, error), None)
         if partition.leadership is None or not partition.leadership.knows(session.node):
-            # Perhaps not yet: the follower has heard earlier than the leader, and asks again.
+            # Perhaps not a replica yet: the follower's catalog is ahead, and it will ask again.
             return Served(_failed(wanted, CopyError.NOT_A_REPLICA), None)
         diverged = _diverged(partition, wanted)
         if diverged is not None:
@@ -182,7 +182,7 @@ class ServedCopies:
             if piece is not None:
                 next_offset = piece.next_offset
             elif not error:
-                # Nothing is left between there and the end, if that is not the same.
+                # No records are left between the offset and the end, so the follower skips there.
                 next_offset = partition.log.end_offset
         has_news = (
             partition.high_watermark != place.told_watermark
@@ -225,7 +225,7 @@ def _diverged(partition: Partition, wanted: CopyWanted) -> Divergence | None:
 
 
 def _read(partition: Partition, offset: int, bytes_max: int) -> tuple[CopyError, LogSlice | None]:
-    """From the whole log: what a follower copies need not be committed, nor durable here."""
+    """Reads up to the log's end: followers also copy uncommitted and unsynced records."""
     log = partition.log
     try:
         return CopyError.NONE, log.read(offset, bytes_max, log.end_offset)

@@ -1,1 +1,1 @@
-"""Metering: counters that outlive the process, and the usage lines that are made of them."""
+"""Metering: counters that outlive the process, and the usage lines made from them."""

@@ -1,8 +1,8 @@
-"""What a node remembers of its metering: which intervals are in the log, and all that they say.
+"""A node's durable state of metering: the intervals sent to the usage topic, and their totals.
 
-One data directory has one journal. It is written as a whole after each interval that is in the
-log, and only then is the interval's file removed: whatever a crash leaves is either to be sent
-still, or known to be sent.
+One data directory has one journal. It is written as a whole after each sent interval, and only
+then is the interval's file removed: whatever a crash leaves is either still to be sent, or known
+to be sent.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ DIRECTORY = "usage"
 JOURNAL_FILE = f"{DIRECTORY}/journal"
 
 WAITING_MAX = 64
-"""Closed intervals that wait to be sent; past it, intervals last until the full hour."""
+"""Unsent intervals above which each further one lasts until the full hour."""
 
 NO_PRODUCER = -1
 NO_PARTITION = -1
@@ -36,9 +36,9 @@ log = get_logger("usage")
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     journal: str
     next_sequence: int = 0
-    """The first interval that is not known to be in the log."""
+    """First interval not known to be in the usage topic."""
     partition: int = NO_PARTITION
-    """Of the topic; always the same, because a repetition is recognised within one only."""
+    """Partition of the usage topic; never changed, since duplicates are detected per partition."""
     producer_id: int = NO_PRODUCER
     next_producer_sequence: int = 0
     totals: list[tuple[UsageKey, Counts]] = []
@@ -50,27 +50,27 @@ class UsageJournal:
         self._disk = disk
         self.remembered = remembered
         self.totals = Totals(remembered.totals)
-        """Of everything that is in the log."""
+        """Totals of all intervals in the usage topic."""
         self.waiting: deque[int] = deque()
-        """Intervals to be sent, in order."""
+        """Sequences of closed intervals to be sent, in order."""
         self._unsynced: dict[int, CounterFile] = {}
         self.marks: dict[PartitionName, Mark] = {}
-        """How far partitions were counted when the last process ended."""
+        """Offsets up to which the last process had counted each partition."""
         self.stored_ms = 0
-        """Up to when storage was counted then; 0 if that is not known."""
+        """Time up to which the last process had counted storage; 0 if unknown."""
 
     @property
     def next_sequence(self) -> int:
-        """Of the interval that begins next."""
+        """Sequence of the next interval to begin."""
         return self.waiting[-1] + 1 if self.waiting else self.remembered.next_sequence
 
     @property
     def sent_sequence(self) -> int:
-        """-1 while nothing was sent."""
+        """Sequence of the last sent interval; -1 if none was sent."""
         return self.remembered.next_sequence - 1
 
     def take_over(self) -> None:
-        """Take up what the last process left. Raises OSError."""
+        """Takes over the interval files that the last process left. Raises OSError."""
         for name in self._files.names():
             sequence = sequence_of(name)
             interval = read_interval(self._files.read(name))
@@ -91,7 +91,7 @@ class UsageJournal:
         return len(self.waiting) < WAITING_MAX
 
     async def read(self, sequence: int, interval_ms: int) -> Interval:
-        """A closed interval, once it is durable: what is sent must not be counted again after a
+        """Reads a closed interval after syncing it: sent counts must not be counted again after a
         power cut. Raises OSError."""
         file = self._unsynced.pop(sequence, None)
         if file is not None:
@@ -99,23 +99,23 @@ class UsageJournal:
         data = await self._disk.offload(partial(self._files.read, file_name(sequence)))
         interval = read_interval(data)
         if interval is None:
-            log.error("an interval of usage is damaged", sequence=sequence)
+            log.error("usage interval damaged", sequence=sequence)
             interval = Interval(sequence, 0, 0, 0, [], {})
         interval = interval._replace(sequence=sequence)
         if not interval.to_ms:
-            # Its process was killed, at the latest when it would have been cut.
+            # Its process was killed, at the latest when the interval would have ended.
             interval = interval._replace(to_ms=due_ms(interval.from_ms, interval_ms))
         return interval
 
     async def choose(self, partition: int, producer_id: int) -> None:
-        """Write from now on to this partition, as this producer. Raises OSError."""
+        """Stores the partition and producer id to write with from now on. Raises OSError."""
         chosen = msgspec.structs.replace(
             self.remembered, partition=partition, producer_id=producer_id, next_producer_sequence=0
         )
         await self._write(chosen)
 
     async def sent(self, interval: Interval) -> None:
-        """The interval is in the log. Raises OSError, and is to be called again then."""
+        """Notes that the interval is in the usage topic. Raises OSError: call it again then."""
         totals = self.totals.copy()
         totals.add(interval.counts)
         after = self.remembered.next_producer_sequence + sheet_count(interval)
@@ -139,7 +139,7 @@ class UsageJournal:
 
 
 def open_journal(files: CounterFiles, disk: Disk, new_journal: str) -> UsageJournal:
-    """The one of this data directory, with what the last process left. Raises OSError."""
+    """Opens or creates the data directory's journal. Raises OSError."""
     disk.make_directory(DIRECTORY)
     body = read_checked(disk, JOURNAL_FILE)
     if body is None:
@@ -154,7 +154,7 @@ def open_journal(files: CounterFiles, disk: Disk, new_journal: str) -> UsageJour
 
 
 def _renumber(files: CounterFiles) -> None:
-    """Intervals of a journal that is lost are the first ones of its successor."""
+    """Gives the intervals of a lost journal to its successor, as its first ones."""
     for number, name in enumerate(files.names()):
-        log.error("usage without its journal becomes another's", file=name)
+        log.error("usage interval of a lost journal taken over by a new one", file=name)
         files.rename(name, file_name(number))

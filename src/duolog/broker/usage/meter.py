@@ -1,7 +1,7 @@
-"""Counts what this node's users use, interval by interval.
+"""Counts the usage of this node's topics and queues, interval by interval.
 
-It owns the file that is counted into and the empty one that comes next; what is closed is told
-of (broker/usage/journal.py), and becomes usage lines.
+Owns the current counter file and the empty spare that follows it. Closed files go to the journal
+(broker/usage/journal.py) and become usage lines.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ def sequence_of(name: str) -> int:
 
 
 class NoMeter:
-    """Where nothing is metered."""
+    """Counts nothing: metering is off."""
 
     def tally(self, kind: Kind, resource: str, operation: Operation) -> Tally:
         return UNMETERED
@@ -65,9 +65,9 @@ class Meter(NoMeter):
         may_cut: Callable[[], bool],
         on_closed: Callable[[int, CounterFile], None],
     ) -> None:
-        """`may_cut`: whether another file may be begun before the hour is over.
+        """Begins the first interval; raises OSError if the disk has no room for its file.
 
-        Raises OSError when there is no room to count.
+        `may_cut` returns True if a new file may begin before the hour is over.
         """
         self._tenant = tenant
         self._files = files
@@ -79,14 +79,14 @@ class Meter(NoMeter):
         self._attached: list[Tally] = []
         self._attached_partitions: dict[PartitionTally, None] = {}
         self._before = Totals()
-        """Of the intervals that are closed since the start."""
+        """Totals of the intervals closed since the start."""
         self._file = files.create(file_name(sequence))
         self._slots = self._begin(sequence, self._file, clock.now_ms())
         self._spare: CounterFile | None = None
         self._has_failed = False
-        """Whether there was no room for one."""
+        """True if the last attempt to create a spare failed."""
         self.before_cut: Callable[[int], None] = lambda until_ms: None
-        """Adds what is to be counted up to that moment."""
+        """Called before an interval ends, to add counts up to that time."""
 
     def tally(self, kind: Kind, resource: str, operation: Operation) -> Tally:
         return Tally(self, self._key(kind, resource, operation))
@@ -121,7 +121,7 @@ class Meter(NoMeter):
         return (self._slots.key(tally.key), False) if place is None else (place, True)
 
     def totals(self) -> Totals:
-        """Since the start."""
+        """Totals since the process started."""
         for tally in self._attached_partitions:
             tally.fold()
         totals = self._before.copy()
@@ -137,12 +137,12 @@ class Meter(NoMeter):
         self._slots.stored_ms = stored_ms
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Ends intervals in time, until cancelled."""
         tried_ms = 0
         while True:
             if self._spare is None:
                 await self._make_spare()
-            # An interval that could not be cut is tried again when another would be over.
+            # An interval that could not be ended is tried again one interval later.
             due = due_ms(max(self._slots.from_ms, tried_ms), self._interval_ms)
             pause = min((due - self._clock.now_ms()) / 1000, self._interval_ms / 1000)
             await asyncio.sleep(max(pause, _PAUSE_SECONDS_MIN))
@@ -152,23 +152,26 @@ class Meter(NoMeter):
                 tried_ms = now_ms
 
     async def finish(self) -> None:
-        """Close what is counted: nothing is counted any more."""
+        """Ends the last interval; nothing is counted afterwards."""
         if self._spare is None:
             await self._make_spare()
         self.cut(self._clock.now_ms(), is_last=True)
 
     async def _make_spare(self) -> None:
-        """Ahead of its use, so that nobody waits for the disk when an interval is over."""
+        """Creates the next file ahead of its use, so that the end of an interval needs no disk."""
         name = file_name(self._slots.sequence + 1)
         try:
             self._spare = await self._disk.offload(lambda: self._files.create(name))
         except OSError as error:
             if not self._has_failed:
-                log.warning("the interval goes on: no other can begin", error=str(error))
+                log.warning(
+                    "no file for the next usage interval, the current one continues",
+                    error=str(error),
+                )
         self._has_failed = self._spare is None
 
     def cut(self, now_ms: int, *, is_last: bool = False) -> None:
-        """End the interval, if anything was counted in it, and begin the next."""
+        """Ends the interval, if anything was counted in it, and begins the next."""
         slots = self._slots
         to_ms = end_ms(slots.from_ms, now_ms)
         self.before_cut(to_ms)

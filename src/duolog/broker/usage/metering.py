@@ -1,4 +1,4 @@
-"""The parts of a node's metering, from its start to its end."""
+"""A node's metering: wires its parts, starts and stops them."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,16 +20,16 @@ STOP_SECONDS_MAX = 2.0
 
 
 class UsageTold(NamedTuple):
-    """What a node says about its own metering."""
+    """A node's report about its own metering."""
 
     journal: str
     sent_sequence: int
     totals: Totals
-    """Of all lines up to that sequence."""
+    """Totals of all usage lines up to that sequence."""
 
 
 class Metering:
-    """Opened before the broker's partitions, which are counted from their first request on."""
+    """A node's metering; opened before the partitions, to count them from the first request."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Metering:
         interval_ms: int,
         new_journal: str,
     ) -> None:
-        """Raises OSError."""
+        """Opens the journal and the meter; raises OSError."""
         self._broker = broker
         self._interval_ms = interval_ms
         self._journal: UsageJournal = open_journal(files, broker.disk, new_journal)
@@ -61,7 +61,7 @@ class Metering:
         broker.leadership.append(self)
 
     def leading(self, partition: Partition) -> None:
-        """In a new epoch, of which nothing is counted."""
+        """LeadershipListener: detaches the tally, whose mark belongs to an earlier epoch."""
         partition.produced.detach()
 
     def left(self, partition: Partition) -> None:
@@ -72,13 +72,15 @@ class Metering:
         if self._sender is not None:
             self._sender.wake()
 
-    def start(self, topic: UsageTopic, is_queue: Callable[[str], bool], *, is_alone: bool) -> None:
-        """All partitions and queues are open; nobody was served yet."""
+    def start(
+        self, topic: UsageTopic, is_queue: Callable[[str], bool], *, is_only_node: bool
+    ) -> None:
+        """Starts counting and sending; called when all is open, before the first request."""
         broker, journal = self._broker, self._journal
         count_uncounted(broker, journal.marks)
-        # Of a node alone, nobody else has counted what was stored while it was down.
+        # On a sole node, nobody else has counted what was stored while it was down.
         now_ms = broker.clock.now_ms()
-        since_ms = min(journal.stored_ms or now_ms, now_ms) if is_alone else now_ms
+        since_ms = min(journal.stored_ms or now_ms, now_ms) if is_only_node else now_ms
         self._stored = StoredUsage(broker, self.meter, is_queue, since_ms)
         self._sender = UsageSender(
             journal,
@@ -94,8 +96,8 @@ class Metering:
         ]
 
     async def stop(self) -> None:
-        """Clients are gone already, and other nodes are not: close what is counted and send what
-        can be sent soon. Once is enough."""
+        """Ends the last interval and sends what can be sent soon; repeated calls do nothing.
+        Called after the clients have gone, while other nodes can still be reached."""
         tasks, self.tasks = self.tasks, []
         if not tasks:
             return

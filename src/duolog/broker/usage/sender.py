@@ -1,7 +1,7 @@
-"""Sends closed intervals to the topic of usage lines: in order, one at a time, each once.
+"""Sends closed intervals to the topic of usage lines: in order, one at a time, each exactly once.
 
-It is an idempotent producer whose id and sequences are in the journal. What is sent again, after
-a failure or by the next process, is recognised by the partition's leader.
+An idempotent producer whose id and sequences are in the journal: the partition's leader
+recognises what is sent again, after a failure or by the next process.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ RETRY_SECONDS = 1.0
 ATTEMPT_SECONDS_MAX = 60.0
 
 _ENVIRONMENT = (Refusal, PeerUnreachable, StoreUnavailable, OSError, TimeoutError)
-"""What passes: lines wait for it, and nobody else does."""
+"""Transient failures: sending is retried; only usage lines wait for it."""
 
 log = get_logger("usage")
 
@@ -42,14 +42,14 @@ class UsageSender:
         self._interval_ms = interval_ms
         self._more = asyncio.Event()
         self._failing: str | None = None
-        """Why the last attempt failed; told once."""
+        """Reason of the last failure, logged once."""
 
     def wake(self) -> None:
-        """There is more to send."""
+        """Wakes the sender: an interval was closed."""
         self._more.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Sends closed intervals until cancelled."""
         while True:
             while self._journal.waiting:
                 if not await self.send_next():
@@ -58,16 +58,16 @@ class UsageSender:
             await self._more.wait()
 
     async def finish(self, seconds_max: float) -> None:
-        """Send what waits, if it can be done soon. The next process sends the rest."""
+        """Sends waiting intervals for a limited time; the next process sends the rest."""
         try:
             async with asyncio.timeout(seconds_max):
                 while self._journal.waiting and await self.send_next():
                     pass
         except TimeoutError:
-            log.warning("usage lines wait for the next start", waiting=len(self._journal.waiting))
+            log.warning("usage lines left for the next start", waiting=len(self._journal.waiting))
 
     async def send_next(self) -> bool:
-        """Whether the first of those that wait is in the log, and noted to be."""
+        """Sends the oldest waiting interval; True if it is in the topic and noted as sent."""
         sequence = self._journal.waiting[0]
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS_MAX):
@@ -77,7 +77,7 @@ class UsageSender:
         except _ENVIRONMENT as error:
             reason = str(error) or type(error).__name__
             if reason != self._failing:
-                log.warning("usage lines have to wait", sequence=sequence, reason=reason)
+                log.warning("usage lines not sent, will retry", sequence=sequence, reason=reason)
             self._failing = reason
             return False
         self._failing = None
@@ -97,14 +97,17 @@ class UsageSender:
         try:
             await self._topic.append(remembered.partition, batch)
         except (OutOfOrderSequence, InvalidProducerEpoch) as refusal:
-            # The partition lacks what it had acknowledged, or is another one. Readers see the
-            # gap; what follows must reach them all the same.
-            log.error("the log of usage lines has lost some", error=str(refusal))
+            # The partition lacks acknowledged lines, or was created again. Readers see the gap;
+            # later lines must reach them nevertheless, under a new producer id.
+            log.error(
+                "the usage topic has lost lines, continuing with a new producer id",
+                error=str(refusal),
+            )
             await self._journal.choose(remembered.partition, await self._producer_ids.next_id())
             raise
 
     async def _introduce(self) -> None:
-        """See to it that the topic and a producer id are there."""
+        """Creates the topic and reserves a producer id, if they are missing."""
         remembered = self._journal.remembered
         own = await self._topic.partition_of(self._node_id)
         if remembered.partition == NO_PARTITION or remembered.producer_id == NO_PRODUCER:

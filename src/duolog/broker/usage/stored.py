@@ -1,4 +1,4 @@
-"""Counts how much is stored for how long, of the partitions that this node leads."""
+"""Counts stored byte-seconds of the partitions that this node leads."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,27 +9,27 @@ from duolog.core.usage.periods import hour_start_ms
 from duolog.model.usage import Kind
 
 LOOK_SECONDS = 60.0
-"""Between two looks at what is stored. While nothing changes, it is counted at the full hour."""
+"""Interval at which stored sizes are read. While they are unchanged, they count at full hours."""
 PARTITIONS_AT_ONCE = 1_000
-"""Looked at before others get a turn."""
+"""Partitions looked at per turn of the event loop."""
 
 
 class StoredUsage:
     def __init__(
         self, broker: Broker, meter: Meter, is_queue: Callable[[str], bool], since_ms: int
     ) -> None:
-        """`since_ms`: up to when all is counted already."""
+        """Counts storage from `since_ms` on."""
         self._broker = broker
         self._meter = meter
         self._is_queue = is_queue
         self._sizes: dict[str, int] = {}
-        """By topic, at the last look."""
+        """Stored bytes by topic, at the last look."""
         self._since_ms = since_ms
         meter.stored_ms = since_ms
         meter.before_cut = self._cut
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Looks at stored sizes every LOOK_SECONDS, until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(LOOK_SECONDS)
@@ -48,13 +48,13 @@ class StoredUsage:
             self._sizes = sizes
 
     def _cut(self, until_ms: int) -> None:
-        """No interval counts what was stored in another one's hour."""
+        """Counts at each full hour, so that byte-seconds belong to the hour of their interval."""
         if until_ms == hour_start_ms(until_ms):
             self.count(until_ms)
 
     def count(self, until_ms: int) -> None:
-        """Everything that was there at the last look, up to this moment."""
-        # What nobody has counted before the hour ended is not this hour's.
+        """Counts the sizes of the last look up to this time."""
+        # Time of an earlier hour that nobody has counted is not added to this hour.
         since_ms = max(self._since_ms, hour_start_ms(until_ms - 1))
         if until_ms <= since_ms:
             return

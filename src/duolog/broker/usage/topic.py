@@ -1,4 +1,4 @@
-"""The internal topic of usage lines, wherever its partitions are led."""
+"""The internal topic of usage lines: appends here, or at the partition's leader."""
 
 import contextlib
 from struct import Struct
@@ -11,30 +11,31 @@ from duolog.wire.peer.kinds import PeerKind
 
 RETENTION_MS = 30 * 24 * 3_600_000
 BATCH_BYTES_MAX = 16 << 20
-"""Above what all lines of an interval can take."""
+"""Maximum batch size, larger than all lines of an interval."""
 REPLICAS_IN_SYNC_MIN = 2
 APPEND_MS_MAX = 30_000
-"""How long another node may take to answer; what it answers then is asked for again."""
+"""Time-out of an append at another node, after which it is sent again."""
 
 _INDEX = Struct(">i")
 
 
 class UsageTopic:
     def __init__(self, broker: Broker, peers: Peers | None, partitions: int) -> None:
-        """Without `peers` the node is alone. `partitions`: if it has to be made."""
+        """Takes no `peers` on a sole node; `partitions` is the topic's count if created here."""
         self._broker = broker
         self._peers = peers
         self._partitions = partitions
 
     async def partition_of(self, node: int) -> int:
-        """To which a node writes; the topic is there then."""
+        """Index of the partition that a node writes to; creates the topic if it is missing."""
         catalog = self._broker.catalog
         if USAGE_TOPIC not in catalog.topics:
             overrides = {
                 "cleanup.policy": "delete",
                 "durability": "fsync",
                 "max.message.bytes": str(BATCH_BYTES_MAX),
-                # With several replicas, what is billed is on two disks, whatever the default.
+                # Set here, whatever the default, so that billed usage is on two disks if there
+                # are several replicas.
                 "min.insync.replicas": str(REPLICAS_IN_SYNC_MIN),
                 "retention.bytes": "-1",
                 "retention.ms": str(RETENTION_MS),
@@ -44,8 +45,8 @@ class UsageTopic:
         return node % catalog.get(USAGE_TOPIC).partitions
 
     async def append(self, index: int, batch: bytearray) -> None:
-        """Returns once it is committed. A Refusal, or PeerUnreachable, may leave that open; the
-        same batch is recognised when it comes again."""
+        """Appends a batch; returns once it is committed. After a Refusal or PeerUnreachable the
+        outcome may be unknown; the batch is recognised when it is sent again."""
         leader = self._broker.catalog.leader_of(USAGE_TOPIC, index)
         if leader is None or leader == self._broker.node_id or self._peers is None:
             await append_here(self._broker, index, batch)
@@ -55,15 +56,15 @@ class UsageTopic:
 
 
 async def append_here(broker: Broker, index: int, batch: bytearray) -> None:
-    """By the partition's leader."""
+    """Appends a batch to a partition that this node leads."""
     partition = broker.led_partition(USAGE_TOPIC, index)
     partition.check_in_sync()
     await partition.append(batch)
 
 
 async def append_asked(broker: Broker, body: memoryview) -> None:
-    """As another node asks for it."""
+    """Serves another node's append request."""
     if len(body) < _INDEX.size:
-        raise InvalidRequest("no partition is named")
+        raise InvalidRequest("the request has no partition")
     (index,) = _INDEX.unpack_from(body)
     await append_here(broker, index, bytearray(body[_INDEX.size :]))

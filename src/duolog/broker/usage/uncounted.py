@@ -1,7 +1,7 @@
-"""Counts what the last process had appended and not counted, when it was killed.
+"""Counts records that the last process had appended but not counted when it was killed.
 
-The log tells: it is what lies behind the marks that were left beside the counters, and was
-appended in the leader epochs that they name.
+They lie in the log behind the marks left beside the counters, in the leader epochs that the
+marks name.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ log = get_logger("usage")
 
 
 def count_uncounted(broker: Broker, marks: Mapping[PartitionName, Mark]) -> None:
-    """Before anything else is appended, or cut off because another node leads."""
+    """Counts uncounted records; called before anything else is appended or truncated."""
     for name, mark in marks.items():
         counted_offset, leader_epoch = mark
         partition = broker.routes.get(name)
@@ -34,7 +34,7 @@ def count_uncounted(broker: Broker, marks: Mapping[PartitionName, Mark]) -> None
                 sum(header.batch_length + LENGTH_PREFIX_BYTES for header in found),
             )
             log.info(
-                "counted what was appended when the node was killed",
+                "counted records appended but not counted before the node was killed",
                 topic=partition.topic.name,
                 partition=partition.index,
                 batches=len(found),

@@ -1,1 +1,1 @@
-"""What the controller decides: elections, placement, moves, scaling. Pure."""
+"""Decisions of the controller: elections, placement, moves, scaling. Pure."""

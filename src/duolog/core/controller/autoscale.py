@@ -1,8 +1,8 @@
-"""Decides how many partitions a topic or queue should have, by how busy it is. Pure.
+"""Decides how many partitions a topic or queue should use, from its load. Pure.
 
-Only those with `autoscale.max.partitions` are looked at. Growing waits until a topic was hot
-several times in a row, and doubles it; a standard queue, whose messages have no order, also
-uses fewer of its partitions after it was idle for long, and these again before it grows.
+Only topics with `autoscale.max.partitions` are considered. A topic that is hot several times in a
+row doubles its partitions. A standard queue, whose messages have no order, also uses fewer of its
+partitions after a long idle time, and reopens those before it grows.
 """
 
 import uuid
@@ -14,17 +14,18 @@ from duolog.core.controller.image import ClusterImage, PartitionId, TopicImage
 from duolog.core.controller.load_balance import load_of
 
 HOT_LOAD = 8.0 * (1 << 20)
-"""Of one partition, on average over the topic's: one core does several times as much."""
+"""Average load per partition, in bytes a second, from which a topic is hot; one core handles
+several times as much."""
 IDLE_LOAD = HOT_LOAD / 20
 HOT_LOOKS = 3
 IDLE_LOOKS = 60
-"""In a row."""
+"""Consecutive looks that find a topic hot, or idle, before anything changes."""
 
 
 class Scaling(NamedTuple):
     topic: TopicImage
     partitions: int
-    """How many it should use."""
+    """Number of partitions that the topic should use from now on."""
     event: Event
 
 
@@ -32,7 +33,7 @@ class Autoscale:
     def __init__(self) -> None:
         self._hot: dict[uuid.UUID, int] = {}
         self._idle: dict[uuid.UUID, int] = {}
-        """How often in a row a topic was found so."""
+        """Consecutive looks that found the topic idle (above: hot), by topic id."""
 
     def scalings(self, image: ClusterImage, now_ms: int) -> list[Scaling]:
         costs = {
@@ -54,23 +55,23 @@ class Autoscale:
         self._hot[topic.id] = self._hot.get(topic.id, 0) + 1 if load >= HOT_LOAD else 0
         self._idle[topic.id] = self._idle.get(topic.id, 0) + 1 if load <= IDLE_LOAD else 0
         is_standard = topic.kind == "standard queue"
-        used = topic.taking_count
+        used = topic.open_partition_count
         if self._hot[topic.id] >= HOT_LOOKS and (wanted := _more(topic)) > used:
             self._hot[topic.id] = 0
             what = "partitions added" if wanted > topic.partitions else "partitions opened"
-            text = f"Each of its partitions makes {load / 1024:.0f} KiB/s of load; now {wanted}."
+            text = f"Load per partition: {load / 1024:.0f} KiB/s; it now uses {wanted} partitions."
             return Scaling(topic, wanted, Event(now_ms, what, topic.name, text))
         if self._idle[topic.id] >= IDLE_LOOKS and is_standard and used > 1:
             self._idle[topic.id] = 0
             wanted = used // 2
-            text = f"It has been idle; {wanted} of {used} partitions take its messages now."
+            text = f"It has been idle; {wanted} of {used} partitions accept new messages now."
             return Scaling(topic, wanted, Event(now_ms, "partitions closed", topic.name, text))
         return None
 
 
 def _more(topic: TopicImage) -> int:
-    """How many a hot topic should use."""
-    used = topic.taking_count
+    """The number of partitions that a hot topic should use."""
+    used = topic.open_partition_count
     if used == topic.partitions:
         return min(2 * used, max(used, topic.autoscale_partitions_max))
     # A FIFO queue uses fewer than it has because of what its attributes promise.
@@ -78,6 +79,6 @@ def _more(topic: TopicImage) -> int:
 
 
 def _load_per_partition(topic: TopicImage, costs: Mapping[PartitionId, float]) -> float:
-    """Also of what comes from those that are being emptied, to those that are used."""
+    """Load of all partitions, closed ones that still drain included, over the number in use."""
     total = sum(costs.get(PartitionId(topic.id, index), 0.0) for index in range(topic.partitions))
-    return total / topic.taking_count
+    return total / topic.open_partition_count

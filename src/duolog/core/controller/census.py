@@ -1,4 +1,4 @@
-"""How far each node can be trusted with what it held before. Pure."""
+"""Trust in what each node held before it registered anew. Pure."""
 
 from enum import Enum, auto
 
@@ -30,7 +30,7 @@ class Census:
 
     @property
     def unjudged(self) -> list[LiveNode]:
-        """Those whose present registration has not been taken in, by node."""
+        """Nodes whose present registration the controller has not yet recorded, by node id."""
         return [
             self.live[node]
             for node in sorted(self.live)
@@ -38,8 +38,11 @@ class Census:
         ]
 
     def standing(self, member: Member, node: int) -> Standing:
-        """With regard to one partition: whoever was elected under its present epoch leads a
-        log that began, or was found good, after it registered."""
+        """Standing of a node for one partition.
+
+        A leader that was elected under its present epoch is steady: its log began, or was verified,
+        after it registered.
+        """
         live = self.live.get(node)
         if live is None:
             return Standing.GONE
@@ -49,7 +52,7 @@ class Census:
         return self._standings[node]
 
     def may_have_lost(self, member: Member, node: int) -> bool:
-        """Whether records that the node had reported may not be on its disk any more."""
+        """True if records that the node had reported may be missing from its disk."""
         standing = self.standing(member, node)
         if standing is Standing.RETURNED:
             was_clean = self.live[node].registration.stopped_cleanly
@@ -60,7 +63,7 @@ class Census:
         return self.standing(member, node) is Standing.STEADY
 
     def is_always_steady(self, node: int) -> bool:
-        """With regard to every partition."""
+        """True if the node is steady for every partition."""
         return self._standings.get(node) is Standing.STEADY
 
     def is_draining(self, node: int) -> bool:

@@ -1,4 +1,4 @@
-"""What the controller decided, in a form that transactions can be made of."""
+"""Decisions of the controller, in a form from which transactions are made."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -12,23 +12,23 @@ from duolog.model.partition_state import PartitionState
 class Change(NamedTuple):
     partition: PartitionId
     mod_revision: int
-    """Of the state that was decided upon. With another one the decision is void."""
+    """Mod-revision of the state that was decided upon; at any other one the decision is void."""
     state: PartitionState
     is_election: bool = False
 
 
 class Decision(NamedTuple):
-    """About one group; all of it is done, or nothing."""
+    """Changes to one group, committed all or none."""
 
     changes: tuple[Change, ...]
     elected: tuple[LiveNode, ...] = ()
-    """Whose registrations must still be these: had one registered anew meanwhile, from an
-    emptied disk say, it would lead with nothing."""
+    """New leaders, whose registrations must be unchanged at commit: a node that registered anew
+    meanwhile, perhaps with an emptied disk, would lead with nothing."""
     events: tuple[Event, ...] = ()
 
 
 class Batch(NamedTuple):
-    """Decisions that one transaction has room for."""
+    """Decisions that fit into one transaction."""
 
     changes: tuple[Change, ...]
     elected: tuple[LiveNode, ...]
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
 
 def difference(group: Group, states: Iterable[PartitionState]) -> tuple[Change, ...]:
-    """The changes that lead to these states, which are those of the group's members in order."""
+    """The changes that bring the group's members to `states`, given in the members' order."""
     return tuple(
         Change(
             member.id,
@@ -50,9 +50,10 @@ def difference(group: Group, states: Iterable[PartitionState]) -> tuple[Change, 
 
 
 def batches(decisions: Iterable[Decision], operations_max: int) -> list[Batch]:
-    """The decisions, as few transactions as possible.
+    """Packs the decisions into as few transactions as possible.
 
-    Each compares the controller's epoch, what it changes, and whom it elects.
+    Each transaction compares the controller's epoch, the partitions that it changes, and the
+    registrations of the leaders that it elects.
     """
     packed: list[Batch] = []
     pending: list[Decision] = []
@@ -81,7 +82,8 @@ def _batch(decisions: list[Decision]) -> Batch:
 
 
 def _divided(batch: Batch, operations_max: int) -> list[Batch]:
-    """One group alone can be too large: a topic that very many queues subscribe to."""
+    """Splits a batch whose single group is too large: a topic with very many subscription
+    queues."""
     room = operations_max - 1 - len(batch.elected)
     if len(batch.changes) <= room:
         return [batch]

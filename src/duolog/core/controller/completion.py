@@ -1,8 +1,8 @@
-"""Gives partitions the replicas for which there were not enough brokers when they began. Pure.
+"""Adds the replicas that a topic lacks because it was made with too few brokers alive. Pure.
 
-A topic that is made without a number of replicas gets the default, as far as there are brokers:
-the first node of a cluster makes the topic of the groups' offsets alone, and nobody would ever
-ask for more copies of it.
+A topic that is made without a number of replicas gets the default, limited by the brokers alive.
+The first node of a cluster creates the offsets topic alone, and nobody would ever ask for more
+copies of it.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from duolog.core.controller.image import ClusterImage, Group
 from duolog.core.controller.moves import is_led, is_moving
 
 MOVING_MAX = 20
-"""Groups on their way at once. Each is paced, but a new broker should not follow all at once."""
+"""Groups that reassign at once. Each is paced, but a new broker should not follow all at once."""
 
 
 def completed_replicas(image: ClusterImage, now_ms: int) -> list[Decision]:
@@ -49,7 +49,7 @@ def _completed(
     if not added:
         return None
     text = (
-        f"It was made when there were fewer brokers; of {wanted} replicas that are wanted,"
-        f" {len(target)} can be had now: also on {', '.join(map(str, added))}."
+        f"It was created with fewer brokers; {len(target)} of {wanted} replicas are possible now:"
+        f" also on node {', '.join(map(str, added))}."
     )
     return reassigned(group, target, Event(now_ms, "reassignment begun", group[0].text, text))

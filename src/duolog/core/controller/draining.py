@@ -1,7 +1,7 @@
-"""Empties nodes that an operator wants to take away. Pure.
+"""Empties nodes that an operator wants to remove. Pure.
 
-Leaders move at once, to whoever is in sync. Replicas are reassigned to other nodes where there
-are any that do not hold one already; where there are none, they stay.
+Leaders move at once to an in-sync replica. Replicas are reassigned to nodes that do not hold one
+already; if there is none, they stay.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from duolog.core.controller.reassignment import begun
 from duolog.model.cluster import LiveNode
 
 MOVING_MAX = 10
-"""Groups whose replicas are on their way at once: each of them copies a whole log."""
+"""Groups that reassign at once: each copies a whole log."""
 
 
 def leaders_moved_away(image: ClusterImage, now_ms: int) -> list[Decision]:
@@ -56,14 +56,14 @@ def replicas_moved_away(image: ClusterImage, now_ms: int) -> list[Decision]:
 
 
 def replica_counts(groups: Sequence[Group]) -> Counter[int]:
-    """How many groups each node has replicas of."""
+    """The number of groups that each node has replicas of."""
     return Counter(node for group in groups for node in group[0].state.replicas)
 
 
 def replacement(
     image: ClusterImage, replicas: Sequence[int], leaving: int | None, held: Counter[int]
 ) -> LiveNode | None:
-    """The best node to take over from one of the replicas, or to join them, if there is any."""
+    """The best node to take over from `leaving`, or to join the replicas if that is None."""
     beside = [image.live[node] for node in replicas if node in image.live and node != leaving]
     fitting = [
         broker for broker in image.brokers if broker.id not in replicas and not broker.draining
@@ -95,6 +95,6 @@ def _move(
     if target == list(group[0].state.replicas):
         return None
     gone = sorted(set(group[0].state.replicas) - set(target))
-    text = f"Node {', '.join(map(str, gone))} is draining; the replicas go to {target}."
+    text = f"Node {', '.join(map(str, gone))} is draining; the replicas move to {target}."
     event = Event(now_ms, "reassignment begun", group[0].text, text)
     return reassigned(group, target, event)

@@ -1,18 +1,18 @@
 """Decides who leads a partition and who is in sync, after nodes came or went. Pure.
 
-A group of companions is decided as one, unless nobody has everything of all of them, and of each
-somebody has: then they are led apart until they have copied from each other. The rules, in the
-order in which they are tried:
+A group of companions is decided as one. They are led apart only while no node has everything of all
+of them but each has a node with everything of it, until they have copied from each other. The
+rules, in the order in which they are tried:
 
 1. A leader stays as long as it is alive under the epoch that it was elected under.
-2. Else the first replica leads that is alive and in sync, one that is not draining preferred.
-3. Else one that came back and was in sync: with the others gone it has all there is.
+2. Else the first replica that is alive and in sync, preferably one that is not draining.
+3. Else a returned one that was in sync: with the others gone it has all there is.
 4. Else an eligible one: nothing was acknowledged since it was in sync.
-5. Else, only where the topic allows it, any replica; what it lacks is lost.
-6. Else nobody, until one of those that were in sync last comes back.
+5. Else, only if the topic allows unclean elections, any replica; what it lacks is lost.
+6. Else nobody, until a member of the last in-sync set returns.
 
-Whoever is not alive, or has registered anew, leaves the in-sync set as long as somebody stays
-in it. The controller never puts anybody in: a leader does, once it has seen it catch up.
+A node that is not alive, or has registered anew, leaves the in-sync set as long as somebody stays
+in it. The controller never adds a member: the leader does, once a replica has caught up.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,10 +31,10 @@ class Choice(NamedTuple):
 
 
 def settle(group: Group, census: Census) -> tuple[PartitionState, ...]:
-    """The states that the group's members should have, in order."""
+    """The states that the group's members should have, in the members' order."""
     if len(group) > 1 and not _shared_replicas(group):
-        # Of companions that are not yet on the same nodes each must at least be led, or the
-        # reassignment that brings them together could never copy anything.
+        # Companions that are not yet on the same nodes must each be led, or the reassignment that
+        # brings them together could never copy anything.
         return tuple(state for member in group for state in settle((member,), census))
     choice = _choose(group, census)
     choices = [choice] * len(group) if choice is not None else _choose_apart(group, census)
@@ -44,19 +44,19 @@ def settle(group: Group, census: Census) -> tuple[PartitionState, ...]:
 
 
 def still_leads(member: Member, node: int, census: Census) -> bool:
-    """Whether it is alive under the epoch that it was elected under."""
+    """True if the node is alive under the epoch under which it was elected leader."""
     live = census.live.get(node)
     state = member.state
     return live is not None and state.leader == node and state.broker_epoch == live.epoch
 
 
 def sync_replicas(state: PartitionState) -> tuple[int, ...]:
-    """Those that may be in sync and lead, in order of preference."""
+    """Replicas that may be in sync and lead, in order of preference."""
     return tuple(node for node in state.replicas if node not in state.asynchronous)
 
 
 def elected(state: PartitionState, leader: int, broker_epoch: int) -> PartitionState:
-    """The state after an election, whose in-sync set is still the old one."""
+    """The state after an election; the in-sync set is not changed yet."""
     return msgspec.structs.replace(
         state,
         leader=leader,
@@ -71,8 +71,10 @@ def _shared_replicas(group: Group) -> list[int]:
 
 
 def _in_order(group: Group) -> list[int]:
-    """Those that could lead all of them. Where companions disagree, the one that leads the
-    messages is the least change."""
+    """Candidates that could lead every member of the group.
+
+    The leader of the messages comes first: where companions disagree, that changes least.
+    """
     current = group[0].state.leader
     order = _shared_replicas(group)
     if current in order:
@@ -82,8 +84,10 @@ def _in_order(group: Group) -> list[int]:
 
 
 def _choose_apart(group: Group, census: Census) -> list[Choice]:
-    """When nobody can lead all of them: each by who has everything of it, if there is one for
-    each. Where the topic allows to lose something, that is the last resort."""
+    """Chooses a leader per companion when no node can lead them all.
+
+    If some companion has no complete replica, an unclean choice for all is the last resort.
+    """
     apart = [_choose((member,), census) for member in group]
     found = [choice for choice in apart if choice is not None]
     if len(found) == len(group):
@@ -104,7 +108,7 @@ def _choose(group: Group, census: Census) -> Choice | None:
 
 
 def _choose_uncleanly(group: Group, census: Census) -> Choice:
-    """Nobody, unless the topic allows to lose what its leader lacks."""
+    """Chooses nobody, unless the topic allows an election that loses what the new leader lacks."""
     if group[0].topic.is_unclean_allowed:
         order = _in_order(group)
         for fits in (_has_its_disk, _is_alive):
@@ -136,8 +140,8 @@ def _led_last(member: Member, node: int, census: Census) -> bool:
 def _is_eligible(member: Member, node: int, census: Census) -> bool:
     if _led_last(member, node, census):
         return True
-    # A set that is large enough acknowledges without those that are eligible, even when it
-    # has become so by a change of min.insync.replicas alone.
+    # A set that is large enough acknowledges without the eligible nodes, even when it became large
+    # enough only because min.insync.replicas was lowered.
     return (
         node in census.live
         and node in member.state.eligible
@@ -155,8 +159,10 @@ def _is_alive(member: Member, node: int, census: Census) -> bool:
 
 
 def _last_in_sync(member: Member, census: Census) -> tuple[int, ...]:
-    """The in-sync set without those that may have lost what they had, unless all have that
-    came back with their disks: then there is nothing better to be had."""
+    """The in-sync set without members that may have lost records.
+
+    If all may have, those that returned with their own disks: nothing better is to be had.
+    """
     in_sync = member.state.in_sync
     trusted = tuple(node for node in in_sync if not census.may_have_lost(member, node))
     if trusted:
@@ -188,7 +194,7 @@ def _settled(member: Member, choice: Choice, census: Census) -> PartitionState:
 
 def _kept_in_sync(member: Member, leader: int, census: Census) -> tuple[int, ...]:
     if leader == NO_LEADER:
-        # Not only those that are alive: companions may have none of them in common.
+        # Members that are not alive stay, too: companions may have no live member in common.
         return _last_in_sync(member, census)
     in_sync = member.state.in_sync
     kept = tuple(node for node in in_sync if node == leader or census.is_steady(member, node))
@@ -196,8 +202,8 @@ def _kept_in_sync(member: Member, leader: int, census: Census) -> tuple[int, ...
 
 
 def _kept_eligible(member: Member, in_sync: tuple[int, ...], census: Census) -> tuple[int, ...]:
-    """Those that left the in-sync set, and those that did so before, as long as the set that
-    stays is too small to acknowledge anything."""
+    """Nodes that left the in-sync set now or earlier, while the set that stays is too small to
+    acknowledge anything."""
     if len(in_sync) >= _least_in_sync(member):
         return ()
     were_in = dict.fromkeys((*member.state.eligible, *member.state.in_sync))

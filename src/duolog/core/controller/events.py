@@ -1,4 +1,4 @@
-"""What the controller did and why, for an operator to read."""
+"""Events for operators: what the controller did, and why."""
 
 import msgspec
 
@@ -6,8 +6,8 @@ import msgspec
 class Event(msgspec.Struct, frozen=True):
     time_ms: int
     kind: str
-    """What happened, in a few words that are the same each time."""
+    """Short name of what happened, from a fixed set: `leader moved`, `node lost`."""
     subject: str
-    """Whom it happened to: `node 3`, or a partition as `orders-7`."""
+    """Node or partition concerned: `node 3`, `orders-7`."""
     text: str
-    """A sentence: why, and what an operator can do where something is to be done."""
+    """One sentence: why, and what an operator should do if anything."""

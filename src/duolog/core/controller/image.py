@@ -26,19 +26,19 @@ class TopicImage:
     partitions: int
     min_in_sync: int = 1
     is_fsync: bool = True
-    """Whether what a replica has reported is on its disk, so that no crash takes it back."""
+    """True if a replica reports only what is on its disk, so that no crash can take it back."""
     is_unclean_allowed: bool = False
     kind: TopicKind = "topic"
     autoscale_partitions_max: int = 0
-    """Up to how many partitions it grows by itself; 0 is not at all."""
-    taking: int | None = None
-    """How many of a queue's partitions take messages; None is all."""
+    """Limit up to which the topic grows by itself; 0 disables autoscaling."""
+    open_limit: int | None = None
+    """Number of a queue's partitions that accept new messages; None is all."""
     factor: int | None = None
-    """How many replicas are wanted, where there were brokers for fewer."""
+    """Wanted number of replicas, if it was made while fewer brokers were alive."""
 
     @property
-    def taking_count(self) -> int:
-        return self.partitions if self.taking is None else self.taking
+    def open_partition_count(self) -> int:
+        return self.partitions if self.open_limit is None else self.open_limit
 
 
 class Member(NamedTuple):
@@ -58,8 +58,8 @@ class Member(NamedTuple):
 
 
 Group = tuple[Member, ...]
-"""A partition and its companions, which have the same replicas and the same leader. The first
-is the partition that holds the messages."""
+"""A partition and its companions, which share replicas and leader. The partition that holds the
+messages comes first."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class ClusterImage:
     topics: Mapping[uuid.UUID, TopicImage] = field(default_factory=dict)
     entries: Mapping[PartitionId, PartitionEntry] = field(default_factory=dict)
     data_of: Mapping[uuid.UUID, uuid.UUID] = field(default_factory=dict)
-    """By the topic of a queue's journal: the topic of its messages."""
+    """Topic of a queue's journal → topic of its messages."""
     loads: Mapping[int, LoadReport] = field(default_factory=dict)
 
     @property
     def brokers(self) -> list[LiveNode]:
-        """Those that can hold partitions, by node."""
+        """Live nodes that can hold partitions, by node id."""
         return [
             self.live[node]
             for node in sorted(self.live)
@@ -83,7 +83,7 @@ class ClusterImage:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """All of them, in an order that depends on nothing but the catalog."""
+        """All groups, in an order that depends on the catalog alone."""
         return tuple(self._grouped())
 
     def _grouped(self) -> Iterator[Group]:

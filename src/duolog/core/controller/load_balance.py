@@ -1,9 +1,8 @@
-"""Moves leaders off overloaded nodes, by what the nodes say they do. Pure.
+"""Moves leaders off overloaded nodes, by the load that nodes report. Pure.
 
-A node is overloaded when it does half as much again as the others do on average, and stays a
-subject until it is close to them: between the two nothing begins, so that leaders do not go
-back and forth. Whoever gets the leader becomes the preferred one; otherwise the balance of
-preferred leaders would undo it.
+A node is overloaded at one and a half times the average load, and is relieved until it is close to
+the average. In between nothing begins, so that leaders do not move back and forth. The new leader
+becomes the preferred one; otherwise the balance of preferred leaders would move it back.
 """
 
 from collections import deque
@@ -22,22 +21,21 @@ from duolog.model.partition_state import PartitionState
 
 BEGIN_SHARE = 1.5
 END_SHARE = 1.2
-"""Of the average: where moving begins, and where it ends."""
+"""Shares of the average load at which relieving a node begins and ends."""
 
 MOVES_PER_MINUTE_MAX = 10
 LOAD_LEAST = float(1 << 20)
-"""Below this much, a node is not overloaded whatever the others do."""
+"""Load in bytes a second below which a node is never overloaded."""
 LAG_OVERLOADED_MS = 50.0
-"""An event loop that is so late has more to do than its core can: even a small imbalance
-counts then."""
+"""Event loop lag that shows more work than one core can do: even a small imbalance then counts, see
+LAG_BEGIN_SHARE."""
 
 REQUEST_BYTES = 2_048.0
-"""What a request costs in bytes of load, beyond those that it carries."""
+"""Load of a request in bytes, beyond the bytes that it carries."""
 LAG_BEGIN_SHARE = 1.1
 
 SETTLING_MS = 10_000
-"""After a move the nodes need this long to say what has come of it; until then their figures
-are those from before."""
+"""Pause after a move until the reported loads reflect it."""
 
 _MINUTE_MS = 60_000
 
@@ -47,7 +45,7 @@ def load_of(report: LoadReport | PartitionLoad) -> float:
 
 
 class LoadBalance:
-    """Remembers which nodes it is at, and how often it has moved something of late."""
+    """Balances leaders over rounds: remembers the nodes being relieved and the recent moves."""
 
     def __init__(self) -> None:
         self._relieved: set[int] = set()
@@ -84,7 +82,7 @@ class LoadBalance:
 
 
 class _Moving:
-    """One round: what was decided counts for what is decided next."""
+    """One round of moves; each takes the earlier ones into account."""
 
     def __init__(self, image: ClusterImage, loads: dict[int, float], now_ms: int) -> None:
         self._census = Census(image)
@@ -117,7 +115,8 @@ class _Moving:
         return moves
 
     def _target(self, node: int, cost: float, group: Group) -> int | None:
-        """The least busy replica, if the two are closer to each other afterwards."""
+        """The least loaded in-sync replica, if the move brings the two nodes closer to each
+        other."""
         fitting = [
             other
             for other in group[0].state.replicas
@@ -133,8 +132,8 @@ class _Moving:
         live = self._census.live[target]
         states = [_preferring(member.state, target, live.epoch) for member in group]
         text = (
-            f"Node {group[0].state.leader} is busier than the others; node {target} leads, and"
-            f" is preferred from now on. The partition makes {cost / 1024:.0f} KiB/s of load."
+            f"Node {group[0].state.leader} is overloaded; node {target} leads and is preferred"
+            f" now. The partition has a load of {cost / 1024:.0f} KiB/s."
         )
         event = Event(self._now_ms, "leader moved", group[0].text, text)
         return Decision(difference(group, states), (live,), (event,))

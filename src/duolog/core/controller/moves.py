@@ -1,4 +1,4 @@
-"""Moves of a group's leader between replicas that are in sync. Pure."""
+"""Moves of a group's leader between in-sync replicas. Pure."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from duolog.model.partition_state import NO_LEADER
 
 
 def can_lead(group: Group, node: int, census: Census) -> bool:
-    """Whether the leader can move there without anybody missing anything."""
+    """True if the node can take over leadership without any record being lost."""
     return all(
         node in member.state.in_sync
         and node in sync_replicas(member.state)
@@ -25,7 +25,7 @@ def is_led(group: Group) -> bool:
 
 
 def is_moving(group: Group) -> bool:
-    """Whether a reassignment is under way."""
+    """True if a reassignment is under way."""
     return any(member.state.adding or member.state.removing for member in group)
 
 
@@ -39,7 +39,7 @@ def move_leader(group: Group, node: int, census: Census, *events: Event) -> Deci
 
 
 def first_fit(group: Group, nodes: Sequence[int], census: Census) -> int | None:
-    """The first of the nodes that can lead and is not being emptied."""
+    """The first of the nodes that can lead and is not draining."""
     for node in nodes:
         if can_lead(group, node, census) and not census.is_draining(node):
             return node

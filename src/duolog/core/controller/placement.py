@@ -1,9 +1,9 @@
-"""Decides on which nodes the replicas of new partitions are. Pure.
+"""Decides which nodes hold the replicas of new partitions. Pure.
 
 Preferred leaders go round the nodes, and the followers of one leader are spread over all the
-others, so that what a lost node led does not all fall to one neighbour. No two replicas are on
-one host as long as there are hosts enough, and likewise for racks. The same inputs give the
-same places.
+others, so that the partitions of a lost leader do not all fall to one neighbour. No two replicas
+share a host while there are enough hosts, and likewise a rack. The same inputs give the same
+placement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ def place(
 ) -> list[tuple[int, ...]]:
     """The replicas of each new partition, its preferred leader first.
 
-    `load` is how many replicas each node has already; `start` is a number that differs from
-    topic to topic, so that the first partitions do not all meet on one node.
+    `load` is the number of replicas that each node has already; `start` differs from topic to
+    topic, so that not every topic's first partition lands on the same node.
     """
     usable = [node for node in nodes if not node.draining] or list(nodes)
     if factor > len(usable):
-        # Rather on a node that is being emptied than not at all.
+        # A draining node is better than no placement at all.
         usable = list(nodes)
     if not 0 < factor <= len(usable):
         raise InvalidReplicationFactor(
@@ -45,7 +45,7 @@ class _Placing:
         self._replicas = {node.id: load.get(node.id, 0) for node in ordered}
         self._leaders = dict.fromkeys(self._replicas, 0)
         self._pairs: dict[tuple[int, int], int] = {}
-        """How often the second follows the first."""
+        """(leader, follower) → number of new partitions with this pair."""
 
     def places(self, partitions: int, factor: int) -> list[tuple[int, ...]]:
         return [self._place(factor) for _ in range(partitions)]
@@ -77,9 +77,9 @@ class _Placing:
 
 
 def crowding(node: LiveNode, others: Sequence[LiveNode]) -> tuple[int, int]:
-    """How many of the others share its host, and how many its rack; less is better.
+    """Numbers of others that share the node's host, and its rack; less is better.
 
-    A node that names none shares none: nothing is known about where it is.
+    A node without a host or rack name shares none: its location is unknown.
     """
     rack, host = node.registration.rack, node.registration.host
     return (

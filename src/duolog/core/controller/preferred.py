@@ -1,7 +1,7 @@
-"""Moves leaders back to where they are preferred: the first of a partition's replicas. Pure.
+"""Moves leaders back to their preferred node: the first of a partition's replicas. Pure.
 
-After a node was away its partitions are led by others. Once it is in sync again it gets them
-back, so that load stays where placement had spread it.
+While a node is away, others lead its partitions. Once it is in sync again it gets them back, so
+that load stays where placement has spread it.
 """
 
 from duolog.core.controller.census import Census
@@ -11,7 +11,7 @@ from duolog.core.controller.image import ClusterImage, Group
 from duolog.core.controller.moves import can_lead, is_led, is_moving, move_leader
 
 MOVES_MAX = 100
-"""At once: each move interrupts the writers of one partition for a moment."""
+"""Moves in one round: each interrupts the writers of one partition for a moment."""
 
 
 def preferred_moves(image: ClusterImage, now_ms: int) -> list[Decision]:
@@ -33,5 +33,5 @@ def _event(group: Group, preferred: int, now_ms: int) -> Event:
         now_ms,
         "leader moved",
         group[0].text,
-        f"Node {preferred} is the preferred leader and in sync; node {group[0].state.leader} led.",
+        f"Node {preferred}, the preferred leader, is in sync; node {group[0].state.leader} led.",
     )

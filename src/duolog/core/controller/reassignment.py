@@ -1,7 +1,7 @@
 """Brings a partition's replicas to other nodes. Pure.
 
-A reassignment adds the new replicas first and removes the old ones when all that were added
-are in sync, so that at no moment fewer copies exist than before. Companions move as one.
+A reassignment adds the new replicas first and removes the old ones when all added ones are in sync,
+so that there are never fewer copies than before. Companions move together.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from duolog.model.partition_state import PartitionState
 
 
 def target_of(state: PartitionState) -> tuple[int, ...]:
-    """The replicas once the reassignment is done, if there is one."""
+    """The replicas after the reassignment under way, if there is one."""
     return tuple(node for node in state.replicas if node not in state.removing)
 
 
 def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
-    """On the way to these replicas. Replaces a reassignment that is under way."""
-    # What an earlier reassignment has brought in sync already goes like any other replica.
+    """The state with a reassignment to `target` begun; it replaces one that is under way."""
+    # Replicas that an earlier reassignment has already brought in sync leave as any other does.
     has_everything = {*state.in_sync, *state.eligible}
     original = [
         node for node in state.replicas if node not in state.adding or node in has_everything
@@ -45,9 +45,11 @@ def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
 
 
 def has_enough(member: Member, kept: Sequence[int]) -> bool:
-    """Whether all copies but these can be given up: what stays must be enough to acknowledge,
-    unless what there is now is not. Those that are eligible count as being there, for they may
-    be the ones that come back."""
+    """True if all copies but `kept` can be given up.
+
+    The in-sync members that stay must be enough to acknowledge, unless the present ones are not.
+    Eligible replicas count as present, for they may be the ones that return.
+    """
     state = member.state
     there_are = len(state.in_sync) + len(state.eligible)
     enough = min(member.topic.min_in_sync, there_are, len(kept))
@@ -55,7 +57,7 @@ def has_enough(member: Member, kept: Sequence[int]) -> bool:
 
 
 def cancelled(state: PartitionState) -> PartitionState:
-    """Back to the replicas from before. The leader must be one of them."""
+    """The state with the replicas from before the reassignment; one of them must lead."""
     original = tuple(node for node in state.replicas if node not in state.adding)
     assert state.leader not in state.adding
     return replace(
@@ -70,7 +72,7 @@ def cancelled(state: PartitionState) -> PartitionState:
 
 
 def reassignment_steps(image: ClusterImage, now_ms: int) -> list[Decision]:
-    """Those that can be finished, and companions that have to be brought together."""
+    """Reassignments that can be finished, and companions to be brought together."""
     census = Census(image)
     steps = []
     for group in image.groups:
@@ -83,13 +85,13 @@ def reassignment_steps(image: ClusterImage, now_ms: int) -> list[Decision]:
 
 
 def is_together(group: Group) -> bool:
-    """Whether companions have the replicas of the partition that they accompany."""
+    """True if all companions have the replicas of the partition that they accompany."""
     replicas = group[0].state.replicas
     return all(member.state.replicas == replicas for member in group)
 
 
 def _brought_together(group: Group, now_ms: int) -> Decision | None:
-    """Companions follow the partition of the messages, wherever that was told to go."""
+    """Reassigns companions to the replicas, or the target, of the partition of the messages."""
     target = target_of(group[0].state)
     states = [
         member.state if target_of(member.state) == target else begun(member.state, target)
@@ -114,7 +116,7 @@ def _finished(group: Group, census: Census, now_ms: int) -> Decision | None:
         able = [node for node in target if can_lead(group, node, census)]
         if not able:
             return None
-        # Rather one that is being emptied than none at all.
+        # A draining leader is better than none at all.
         leader = next((node for node in able if not census.is_draining(node)), able[0])
     states = [_without_removed(member.state, leader, census) for member in group]
     text = f"The replicas are on node {', '.join(map(str, target))}, led by {leader}."

@@ -1,4 +1,4 @@
-"""Notes which nodes came and went, for the log that an operator reads. Pure but for memory."""
+"""Reports which nodes joined and left, as events for operators. Pure but for its memory."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,10 @@ from duolog.model.cluster import LiveNode
 
 
 class RollCall:
-    """As one controller saw it. A new one takes those for present that partitions count on."""
+    """The nodes known to one controller.
+
+    A new controller first assumes that the live nodes and all in-sync members were present.
+    """
 
     def __init__(self) -> None:
         self._epochs: dict[int, int] | None = None
@@ -30,7 +33,7 @@ def _counted_on(image: ClusterImage) -> dict[int, int]:
 def _lost(known: dict[int, int], image: ClusterImage, now_ms: int) -> Iterator[Event]:
     for node in sorted(known.keys() - image.live.keys()):
         led = sum(entry.state.leader == node for entry in image.entries.values())
-        text = f"Its lease has ended. It led {led} partitions, which others take over."
+        text = f"Its lease has ended. It led {led} partitions; other nodes take them over."
         yield Event(now_ms, "node lost", f"node {node}", text)
 
 
@@ -48,5 +51,5 @@ def _how(live: LiveNode, image: ClusterImage) -> str:
     if record is None:
         return f"{text} It is new."
     if record.directory != registration.directory:
-        return f"{text} Its data directory is another one: nothing that it held counts."
+        return f"{text} It has a different data directory: nothing that it held counts."
     return text if registration.stopped_cleanly else f"{text} It had not stopped cleanly."

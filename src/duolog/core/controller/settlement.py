@@ -1,4 +1,4 @@
-"""What must be decided at once because nodes came or went, with the reasons. Pure."""
+"""Decisions that are due at once after nodes came or went, with their reasons. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ from duolog.model.partition_state import NO_LEADER, PartitionState
 
 
 def settlement(image: ClusterImage, now_ms: int) -> list[Decision]:
-    """Everything that is not as the rules of elections want it."""
+    """A decision for each group that violates the rules of elections."""
     census = Census(image)
     unsettled = [group for group in image.groups if not _is_settled(group, census)]
     decisions = (_decide(group, census, now_ms) for group in unsettled)
@@ -22,8 +22,10 @@ def settlement(image: ClusterImage, now_ms: int) -> list[Decision]:
 
 
 def admissions(image: ClusterImage) -> list[NodeRecord]:
-    """What to remember of the nodes that have registered anew, once the settlement is done:
-    until then nobody may take them for what they were."""
+    """Records of nodes that registered anew, to be stored after the settlement.
+
+    Until then nobody may trust them for what they held before.
+    """
     records = []
     for live in Census(image).unjudged:
         known = image.records.get(live.id) or NodeRecord(live.id, "")
@@ -33,7 +35,7 @@ def admissions(image: ClusterImage) -> list[NodeRecord]:
 
 
 def _is_settled(group: Group, census: Census) -> bool:
-    """Whether it is plain that nothing is to be done, as for nearly all groups."""
+    """True if plainly nothing is to be done, as for nearly all groups."""
     leader = group[0].state.leader
     return all(
         still_leads(member, leader, census)
@@ -79,9 +81,9 @@ def _events(member: Member, state: PartitionState, census: Census, now_ms: int) 
             now_ms,
             "data lost",
             member.text,
-            f"The last copy that had everything was on {_nodes(emptied)}, whose data directory"
-            " is another one now. Start the node with its old directory, or allow"
-            " unclean.leader.election.enable for the topic to go on with what others have.",
+            f"The last complete replica was on {_nodes(emptied)}, which now has a different data"
+            " directory. Start the node with its old directory, or set"
+            " unclean.leader.election.enable for the topic to continue with what others have.",
         )
 
 
@@ -96,15 +98,15 @@ def _why_elected(old: PartitionState, state: PartitionState) -> str:
 def _why_unclean(state: PartitionState) -> str:
     return (
         f"Node {state.leader} leads in epoch {state.leader_epoch} though it was not in sync, as"
-        " the topic allows: what it had not copied is lost."
+        " the topic allows: records that it had not copied are lost."
     )
 
 
 def _why_nobody(state: PartitionState) -> str:
     if not state.in_sync and not state.eligible:
-        return "Nobody can lead: no replica is known to have everything."
+        return "No replica can lead: none is known to have everything."
     waited_for = dict.fromkeys((*state.in_sync, *state.eligible))
-    return f"Nobody can lead before one of these is back: {_nodes(tuple(waited_for))}."
+    return f"No replica can lead before one of these returns: {_nodes(tuple(waited_for))}."
 
 
 def _nodes(nodes: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Brings replicas to nodes that hold fewer than the others: to a new node, above all. Pure."""
+"""Moves replicas to nodes that hold fewer than the others, above all to a new node. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,11 +10,12 @@ from duolog.core.controller.image import ClusterImage, Group
 from duolog.core.controller.moves import is_led, is_moving
 
 MOVING_MAX = 5
-"""Groups on their way at once: evening out is never urgent."""
+"""Groups that reassign at once: evening out is never urgent."""
 
 TOLERATED_SHARE = 0.2
 TOLERATED_LEAST = 1
-"""By how much of the average, and at least how many, two nodes may differ."""
+"""Tolerated difference between two nodes: this share of the average, at least this many
+replicas."""
 
 
 def spreading_moves(image: ClusterImage, now_ms: int) -> list[Decision]:
@@ -50,7 +51,7 @@ class _Spreading:
         tolerated = max(TOLERATED_LEAST, TOLERATED_SHARE * average)
         if self._held[fullest] - self._held[emptiest] <= tolerated:
             return None
-        # A replica that is preferred as the leader takes that with it.
+        # Moving a preferred leader's replica moves the leadership with it.
         wants_leader = self._led[fullest] > self._led[emptiest]
         for is_leader in (wants_leader, not wants_leader):
             for group in self._groups:
@@ -71,6 +72,6 @@ class _Spreading:
         if replicas[0] == fullest:
             self._led[fullest] -= 1
             self._led[emptiest] += 1
-        text = f"Node {emptiest} holds less than node {fullest}; a replica goes there."
+        text = f"Node {emptiest} holds fewer replicas than node {fullest}, and gets one of them."
         event = Event(self._now_ms, "reassignment begun", group[0].text, text)
         return reassigned(group, target, event)

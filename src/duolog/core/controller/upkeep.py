@@ -1,7 +1,7 @@
-"""What the controller does once all is settled: moves, balance, growth. Pure but for memory.
+"""Decides moves, balance and growth once all is settled. Pure but for its memory.
 
-One kind of thing at a time, in order of urgency: two decisions about one partition in one
-round would contradict each other.
+Takes one source at a time, most urgent first: two decisions about one partition in one round would
+contradict each other.
 """
 
 from collections.abc import Callable
@@ -28,11 +28,11 @@ class Upkeep:
         self._autoscale = Autoscale()
 
     def is_due(self, now_ms: int) -> bool:
-        """Whether something is to be looked at though nothing has changed."""
+        """True if balance or scaling is due although nothing has changed."""
         return self._is_over(self._balanced_ms, now_ms) or self._is_over(self._scaled_ms, now_ms)
 
     def decisions(self, image: ClusterImage, now_ms: int) -> list[Decision]:
-        """The most urgent ones; asked again after they are done, until there are none."""
+        """The most urgent decisions; asked again once they are done, until there are none."""
         sources: list[Source] = [
             reassignment_steps,
             leaders_moved_away,
@@ -56,5 +56,5 @@ class Upkeep:
         return self._autoscale.scalings(image, now_ms)
 
     def _is_over(self, since_ms: int, now_ms: int) -> bool:
-        """Also when the clock was set back: better early than not for a year."""
+        """True also if the clock was set back: better early than not for a year."""
         return not 0 <= now_ms - since_ms < self._interval_ms

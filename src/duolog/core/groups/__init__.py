@@ -1,1 +1,1 @@
-"""Consumer groups: who is in them, what they read, how far they came. Pure state machines."""
+"""Consumer groups: members, assignments and committed offsets. Pure state machines."""

@@ -1,4 +1,4 @@
-"""How much members may bring to a group and take from it."""
+"""Limits on what members bring to a group and take from it."""
 
 from collections.abc import Mapping
 
@@ -20,20 +20,19 @@ def check_join(request: JoinRequest, settings: GroupSettings) -> None:
     if any(len(each.encode()) > GROUP_TEXT_BYTES_MAX for each in texts):
         raise InvalidRequest(f"a name in a group has at most {GROUP_TEXT_BYTES_MAX} bytes")
     if request.metadata_bytes > settings.member_bytes_max:
-        raise InvalidRequest(
-            f"a member brings at most {settings.member_bytes_max} bytes of metadata"
-        )
+        raise InvalidRequest(f"a member has at most {settings.member_bytes_max} bytes of metadata")
 
 
 def check_group_bytes(roster: Roster, request: JoinRequest, settings: GroupSettings) -> None:
-    """With the newcomer, or with what a member brings in place of what it had."""
+    """Checks the group's size with the newcomer, or with a member's new metadata instead of its
+    old."""
     present = None
     if request.instance_id is not None:
         present = roster.member_of(request.instance_id)
     member = roster.members.get(present or request.member_id)
     others_bytes = roster.size_bytes - (member.size_bytes if member else 0)
     if others_bytes + request.size_bytes > settings.group_bytes_max:
-        raise GroupMaxSizeReached("what the group's members bring is too large together")
+        raise GroupMaxSizeReached("the metadata of the group's members is too large in total")
 
 
 def check_assignments(assignments: Mapping[str, bytes], settings: GroupSettings) -> None:

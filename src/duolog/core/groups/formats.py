@@ -1,4 +1,4 @@
-"""Records of the offsets topic as bytes, in Kafka's own formats, so that its tools can read them.
+"""Codec for records of the offsets topic, in Kafka's own formats so that its tools can read them.
 
 A key starts with its version: 0 and 1 are an offset, 2 is a group. A null value forgets.
 """
@@ -24,7 +24,7 @@ OFFSET_KEY_VERSION = 1
 GROUP_KEY_VERSION = 2
 OFFSET_VALUE_VERSION = 3
 OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
-"""The one version that has room for a retention chosen by the client."""
+"""The only version with room for a retention that the client chose."""
 GROUP_VALUE_VERSION = 3
 
 _NO_TIMESTAMP = -1
@@ -36,7 +36,7 @@ _TIMEOUTS = Struct(">ii")
 
 
 class UnreadableRecord(Exception):
-    """Bytes in the offsets topic that are none of the known formats."""
+    """Bytes in the offsets topic in none of the known formats."""
 
 
 def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
@@ -54,7 +54,7 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode(key: bytes, value: bytes | None) -> GroupRecord:
-    """Raises UnreadableRecord for versions newer than these, as for damage."""
+    """Decodes a record; raises UnreadableRecord for damage and for newer versions."""
     try:
         reader = _Reader(key)
         version = reader.int16()
@@ -185,7 +185,7 @@ def _read_member(reader: "_Reader", version: int) -> RecordedMember:
     instance_id = reader.nullable_text() if version >= 3 else None
     client_id, client_host = reader.text(), reader.text()
     first_timeout_ms = reader.int32()
-    # Before there were two time-outs, the session's also bounded the rebalance.
+    # Version 0 has one time-out only; it also bounded the rebalance.
     session_timeout_ms = reader.int32() if version >= 1 else first_timeout_ms
     return RecordedMember(
         id=member_id,
@@ -200,7 +200,7 @@ def _read_member(reader: "_Reader", version: int) -> RecordedMember:
 
 
 class _Reader:
-    """Reads forward; struct.error when the bytes end too early."""
+    """Forward reader; raises struct.error when the bytes end too early."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

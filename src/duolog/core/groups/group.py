@@ -62,7 +62,7 @@ class Group:
         self._rebalance = Rebalance(group_id, settings)
         self._membership = Membership(settings, self._rebalance)
         self._in_flight: deque[Write] = deque()
-        """Writes that are not durable yet, in the order in which they will be."""
+        """Writes that are not durable yet, oldest first."""
 
     @property
     def state(self) -> GroupState:
@@ -78,17 +78,17 @@ class Group:
 
     @property
     def protocol(self) -> str:
-        """The agreed way of assigning; none while the group is still finding one."""
+        """The agreed assignment protocol; empty unless the group is stable."""
         return self._rebalance.protocol or "" if self.state is GroupState.STABLE else ""
 
     @property
     def ledger(self) -> Ledger:
-        """To read; it changes only with what was written."""
+        """Durable state, for reading only; it changes only by replaying written records."""
         return self._ledger
 
     @property
     def is_forgettable(self) -> bool:
-        """Nothing would be lost if the group were made anew when it is next named."""
+        """True if nothing would be lost by making the group anew when it is next named."""
         return (
             self.state is GroupState.EMPTY
             and self._ledger.is_blank
@@ -100,7 +100,7 @@ class Group:
         return self._rebalance.next_deadline_ms()
 
     def replay(self, record: GroupRecord) -> None:
-        """Read at start. Once all are read, `loaded` brings the members back."""
+        """Replays a record read at start; `loaded` then restores the members."""
         self._ledger.replay(record)
 
     def loaded(self, now: Moment) -> None:
@@ -145,7 +145,7 @@ class Group:
     def delete_offsets(self, named: Iterable[TopicPartition], ticket: Ticket) -> list[Effect]:
         alive = self.state is not GroupState.EMPTY
         if alive and self.protocol_type != CONSUMER_PROTOCOL:
-            raise GroupNotEmpty("the group has members, and what they read is not known")
+            raise GroupNotEmpty("the group has members, and their subscriptions are unknown")
         refused: dict[TopicPartition, Refusal] = {}
         records: list[GroupRecord] = []
         subscribed = self._rebalance.subscribed
@@ -168,9 +168,9 @@ class Group:
         )
 
     def expire(self, now: Moment) -> list[Effect]:
-        """Forget offsets that nobody came back for, and with the last one the group."""
+        """Forgets offsets past their retention, and the group with the last one."""
         if self._in_flight:
-            # A commit on its way to the disk may renew what looks old here.
+            # A commit that is being written may renew what looks old here.
             return []
         expired = list(
             expired_offsets(
@@ -189,7 +189,7 @@ class Group:
         return self._write([OffsetForgotten(self.id, at) for at in expired])
 
     def written(self, write: Write, now: Moment) -> list[Effect]:
-        """The records are durable. Called in the order in which they were written."""
+        """Applies records that are now durable; called in the order of the writes."""
         self._landed(write)
         effects: list[Effect] = []
         for record in write.records:
@@ -199,7 +199,7 @@ class Group:
         return [*effects, *write.answers]
 
     def write_failed(self, write: Write, now: Moment) -> list[Effect]:
-        """Whether the records are on disk is unknown: go on from what certainly is."""
+        """Restores the last durable state: the failed records may or may not be on disk."""
         self._landed(write)
         refusal = CoordinatorNotAvailable("the group's records could not be written")
         effects: list[Effect] = [Answer(each.ticket, refusal) for each in write.answers]
@@ -208,7 +208,7 @@ class Group:
         return effects
 
     def describe_members(self) -> list[DescribedMember]:
-        """What they read, and with which metadata, is settled only while the group is stable."""
+        """Members; metadata and assignments are shown only while the group is stable."""
         stable = self.state is GroupState.STABLE
         return [
             DescribedMember(
@@ -223,7 +223,7 @@ class Group:
         ]
 
     def _known_offsets(self) -> dict[TopicPartition, None]:
-        """Those committed and those about to be: a deletion is written after both."""
+        """Offsets committed or being committed: a deletion is written after both."""
         known = dict.fromkeys(self._ledger.offsets)
         for write in self._in_flight:
             known |= {each.at: None for each in write.records if isinstance(each, OffsetCommitted)}

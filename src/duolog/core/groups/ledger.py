@@ -1,7 +1,7 @@
-"""What outlives the process: a group's committed offsets and its last agreed metadata.
+"""Durable state of a group: its committed offsets and last agreed metadata.
 
-Changed only by `replay`, with the records read at start and with each record just written,
-so that recovery and normal running are one path. Bytes are in formats.py.
+Changed only by `replay`, with the records read at start and with each record just written, so that
+recovery and normal running are one path. Bytes are in formats.py.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class CommittedOffset:
     metadata: str
     commit_timestamp_ms: int
     expire_timestamp_ms: int | None = None
-    """Set only by clients old enough to choose a retention with each commit."""
+    """Expiry of a retention that an old client chose with its commit; None otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class RecordedMember:
     rebalance_timeout_ms: int
     session_timeout_ms: int
     subscription: bytes
-    """Its metadata for the group's chosen protocol."""
+    """The member's metadata for the group's chosen protocol."""
     assignment: bytes
 
 
@@ -45,7 +45,7 @@ class GroupMetadata:
     protocol: str | None
     leader: str | None
     state_timestamp_ms: int | None
-    """When the group came into its state; unknown in records of old formats."""
+    """Time at which the group entered its state; unknown in records of old formats."""
     members: tuple[RecordedMember, ...]
 
 

@@ -1,7 +1,7 @@
-"""What members ask of their group: join, sync, heartbeat, leave, and may they commit.
+"""Requests of members: join, sync, heartbeat, leave; and the check before a commit.
 
-Each request is checked here, against the rules of Kafka's classic protocol; what follows
-from it for the group is in rebalance.py.
+Each request is checked here against Kafka's classic protocol; the consequences for the group are in
+rebalance.py.
 """
 
 from typing import NoReturn
@@ -45,18 +45,18 @@ class Membership:
         roster = self._rebalance.roster
         check_join(request, self._settings)
         if not self._has_room_for(request.member_id):
-            refusal = Answer(ticket, GroupMaxSizeReached("the group has its most members"))
+            refusal = Answer(ticket, GroupMaxSizeReached("the group has the most members allowed"))
             if request.member_id in roster:
                 return [refusal, *self._rebalance.remove([request.member_id], now)]
             return [refusal]
         check_group_bytes(roster, request, self._settings)
         if not roster.can_join_with(request.protocol_type, request.protocols):
-            raise InconsistentGroupProtocol("no protocol that all members of the group know")
+            raise InconsistentGroupProtocol("no assignment protocol that all members support")
         if request.member_id == UNKNOWN_MEMBER_ID:
             return self._join_unknown(request, ticket, now)
         if request.member_id in roster.pending:
             if request.instance_id is not None:
-                # That id was given to somebody without one; a static member has a place of its own.
+                # That id was given to a dynamic member; a static one has a place of its own.
                 raise UnknownMember(f"{request.member_id!r} was not given to a static member")
             return self._add(request, request.member_id, ticket, now)
         member = roster.check(MemberIdentity(request.member_id, request.instance_id))
@@ -87,7 +87,8 @@ class Membership:
         return effects + (rebalance.assign(request.assignments, now) if is_leader else [])
 
     def heartbeat(self, who: MemberIdentity, generation: int, now: Moment) -> None:
-        """Also keeps a member that is told to join again: it has up to its time-out to do so."""
+        """Renews the session, also of a member that is told to rejoin: it needs the time to do
+        so."""
         member = self._rebalance.roster.check(who)
         self._check_generation(generation)
         self._rebalance.touch(member, now)
@@ -97,7 +98,7 @@ class Membership:
     def leave(
         self, leaving: list[MemberIdentity], now: Moment
     ) -> tuple[list[Refusal | None], list[Effect]]:
-        """One result for each who wants to leave; those who may do so all at once."""
+        """One result per leaver; those that may leave do so together."""
         roster = self._rebalance.roster
         results: list[Refusal | None] = []
         members: dict[str, None] = {}
@@ -119,7 +120,7 @@ class Membership:
     def check_commit(self, who: MemberIdentity, generation: int, now: Moment) -> None:
         rebalance = self._rebalance
         if generation <= NO_GENERATION and rebalance.state is GroupState.EMPTY:
-            # A tool, or a consumer that assigns itself: nobody else's to overwrite.
+            # A tool, or a consumer that assigns its own partitions: it overwrites nobody's offsets.
             return
         member = rebalance.roster.check(who)
         self._check_generation(generation)
@@ -135,9 +136,9 @@ class Membership:
                 return self._replace(old_id, request, ticket, now)
         elif request.knows_id_handshake:
             if len(roster.pending) >= self._settings.group_size_max:
-                raise GroupMaxSizeReached("as many members are about to join as are allowed")
-            # With an id of its own the client can try again after a lost answer without
-            # leaving a second, dead member behind.
+                raise GroupMaxSizeReached("too many members are about to join")
+            # With an id of its own the client can retry after a lost answer without leaving a
+            # second, dead member behind.
             until_ms = now.monotonic_ms + request.session_timeout_ms
             self._rebalance.expect(request.fresh_member_id, until_ms)
             return [Answer(ticket, MemberIdRequired(request.fresh_member_id))]
@@ -174,8 +175,8 @@ class Membership:
             rebalance.state is GroupState.COMPLETING_REBALANCE
             or (rebalance.state is GroupState.STABLE and not is_leader)
         ):
-            # Its answer was lost. A leader of a stable group that joins again means to
-            # assign anew, though: it saw topics change.
+            # The answer was lost. The leader of a stable group that rejoins wants to assign anew,
+            # though: it saw topics change.
             return [Answer(ticket, rebalance.join_reply(member))]
         return self._update(member, request, ticket, now)
 
@@ -191,7 +192,7 @@ class Membership:
     def _replace(
         self, old_id: str, request: JoinRequest, ticket: Ticket, now: Moment
     ) -> list[Effect]:
-        """A static member has restarted: it takes the place of its former self."""
+        """A restarted static member takes the place of its former incarnation."""
         rebalance, roster = self._rebalance, self._rebalance.roster
         effects: list[Effect] = []
         for parked in (roster.joins, roster.syncs):
@@ -214,8 +215,8 @@ class Membership:
         ):
             reply = self._replacement_reply(member, request, former_leader)
             return [*effects, Write((rebalance.record(now),), (Answer(ticket, reply),))]
-        # A leader that is just now assigning knows only the old id, so in every other
-        # state the group has to join again.
+        # A leader that is assigning at this moment knows only the old id, so in every other state
+        # the group has to join again.
         roster.joins[member.id] = ticket
         return effects + rebalance.begin(now)
 
@@ -239,7 +240,7 @@ class Membership:
     def _leaver(self, who: MemberIdentity) -> Member:
         roster = self._rebalance.roster
         if who.member_id == UNKNOWN_MEMBER_ID and who.instance_id is not None:
-            # An operator removes a static member by the only name that he knows.
+            # An operator removes a static member by its instance id, the only name that he knows.
             holder = roster.member_of(who.instance_id)
             if holder is not None:
                 return roster.members[holder]
@@ -249,7 +250,7 @@ class Membership:
         roster, size_max = self._rebalance.roster, self._settings.group_size_max
         match self._rebalance.state:
             case GroupState.PREPARING_REBALANCE:
-                # Counting those who have joined lets a group that became too large shrink.
+                # Counting only those that have joined lets a group that became too large shrink.
                 return member_id in roster.joins or len(roster.joins) < size_max
             case GroupState.COMPLETING_REBALANCE | GroupState.STABLE:
                 return member_id in roster or len(roster) < size_max
@@ -266,7 +267,7 @@ class Membership:
         raise RebalanceInProgress("the group is rebalancing; join again")
 
     def _answer_older(self, older: Ticket | None) -> list[Effect]:
-        """A request sent twice waits once: the first one's sender has given it up."""
+        """Refuses an older parked request of the same member: its sender has given up on it."""
         if older is None:
             return []
         return [Answer(older, RebalanceInProgress("the request was sent again"))]

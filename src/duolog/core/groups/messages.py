@@ -1,7 +1,7 @@
-"""What is asked of a group, what it answers, and what it wants done.
+"""Requests to a group, its answers, and the effects it wants performed.
 
-A request that may have to wait comes with a ticket; its answer is an effect that names the
-ticket, at once or after later events. Refusals that change nothing are raised instead.
+A request that may have to wait comes with a ticket; its answer is an effect that names the ticket,
+at once or after later events. Refusals that change nothing are raised instead.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,16 +14,16 @@ from duolog.model.errors import Refusal
 Ticket = NewType("Ticket", int)
 
 UNKNOWN_MEMBER_ID = ""
-"""What a client calls itself before it was given an id."""
+"""Member id of a client that was not given one yet."""
 NO_GENERATION = -1
 
 MEMBER_BYTES_OVERHEAD = 32
-"""Length fields and time-outs of a member in the group's record."""
+"""Bytes of a member's length fields and time-outs in the group's record."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberProtocol:
-    """One way of assigning that a member can take part in."""
+    """An assignment protocol that a member supports."""
 
     name: str
     metadata: bytes
@@ -47,13 +47,13 @@ class JoinRequest:
     rebalance_timeout_ms: int
     protocol_type: str
     protocols: tuple[MemberProtocol, ...]
-    """In the member's order of preference."""
+    """Supported protocols in the member's order of preference."""
     fresh_member_id: str
-    """The id to give to a member that has none: made by the caller, because it is random."""
+    """Id for a member that has none; made by the caller because it is random."""
     knows_id_handshake: bool = True
-    """Whether the client understands being told to join again with the id it is given."""
+    """True if the client understands being told to join again with the id it is given."""
     knows_skip_assignment: bool = True
-    """Whether a leader that comes back understands that it need not assign."""
+    """True if a returning leader understands that it need not assign."""
 
     @property
     def metadata_bytes(self) -> int:
@@ -61,7 +61,7 @@ class JoinRequest:
 
     @property
     def size_bytes(self) -> int:
-        """What the member will take in the group's record, apart from the assignment."""
+        """Bytes that the member will take in the group's record, apart from the assignment."""
         member_id = self.member_id or self.fresh_member_id
         names = (member_id, self.instance_id or "", self.client_id, self.client_host)
         return MEMBER_BYTES_OVERHEAD + text_bytes(*names) + self.metadata_bytes
@@ -82,7 +82,7 @@ class JoinReply:
     protocol: str
     leader: str
     members: tuple[JoinedMember, ...] = ()
-    """Everybody, for the leader to assign to; empty for the others."""
+    """All members, for the leader to assign to; empty in answers to the others."""
     skip_assignment: bool = False
 
 
@@ -97,10 +97,10 @@ class SyncRequest:
     identity: MemberIdentity
     generation: int
     protocol_type: str | None
-    """None from clients that do not say."""
+    """None if the client's version does not send it."""
     protocol: str | None
     assignments: Mapping[str, bytes]
-    """By member id; empty unless it is the leader who asks."""
+    """Assignment by member id; sent by the leader, empty from the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +123,12 @@ class CommitRequest:
     generation: int
     offsets: Mapping[TopicPartition, OffsetToCommit]
     retention_ms: int | None = None
-    """Chosen by the client; None leaves it to the coordinator."""
+    """Retention that the client chose; None leaves it to the coordinator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Done, durably, except for what was refused."""
+    """Success, durable, except for what was refused."""
 
     refused: Mapping[TopicPartition, Refusal] = field(default_factory=dict)
 
@@ -144,7 +144,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Make the records durable, hand this back to the group's `written`, then give the answers."""
+    """Makes the records durable, then calls the group's `written`, which returns the answers."""
 
     records: tuple[GroupRecord, ...]
     answers: tuple[Answer, ...] = ()

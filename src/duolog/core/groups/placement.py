@@ -1,4 +1,4 @@
-"""Which partition of the offsets topic holds a group: Kafka's rule, so that its tools agree."""
+"""Maps a group to its partition of the offsets topic, by Kafka's rule so that its tools agree."""
 
 _INT32_MIN = -(1 << 31)
 
@@ -14,5 +14,5 @@ def java_hash(text: str) -> int:
 
 def partition_for(group_id: str, partitions: int) -> int:
     value = java_hash(group_id)
-    # Java cannot negate the smallest int; Kafka takes its absolute value to be 0.
+    # Java cannot negate the smallest int; Kafka uses 0 as its absolute value.
     return 0 if value == _INT32_MIN else abs(value) % partitions

@@ -1,7 +1,7 @@
-"""The cycle in which a group agrees who reads what: join, choose, assign, be stable.
+"""Rebalance of a group: join, choose a protocol, assign, be stable.
 
-Knows nothing of single requests and their checks, which are in membership.py. Timers are
-deadlines: the caller asks `next_deadline_ms` and calls `tick` then, or earlier.
+Checks of single requests are in membership.py. Timers are deadlines: the caller asks
+`next_deadline_ms` and calls `tick` then, or earlier.
 """
 
 from collections.abc import Mapping
@@ -22,26 +22,26 @@ class Rebalance:
         self.roster = Roster()
         self.state = GroupState.EMPTY
         self.since_ms: int | None = None
-        """Wall-clock time at which the state was entered, where known."""
+        """Wall-clock time at which the state was entered; None if unknown."""
         self.generation = 0
         self.protocol: str | None = None
         self.subscribed: frozenset[str] | None = None
-        """Topics that the members of a consumer group read; None when that is not known."""
+        """Topics that the members of a consumer group read; None if unknown."""
         self._join_deadline_ms: int | None = None
         self._delay_ends_ms: int | None = None
-        """Until when an initial rebalance may be prolonged by newcomers; None in any other."""
+        """Deadline up to which newcomers may prolong an initial rebalance; None in any other."""
         self._newcomers = False
         self._sync_deadline_ms: int | None = None
         self._unsynced: dict[str, None] = {}
         self._storing = False
-        """Whether this generation's assignment is on its way to the disk."""
+        """True while this generation's assignment is being written."""
         self._alarm_ms: int | None = None
 
     @classmethod
     def restored(
         cls, group_id: str, settings: GroupSettings, metadata: GroupMetadata | None, now: Moment
     ) -> "Rebalance":
-        """Where the last durable agreement left the group."""
+        """The group as the last durable metadata left it."""
         self = cls(group_id, settings)
         if metadata is not None:
             self.roster = Roster.restored(metadata, now.monotonic_ms)
@@ -54,11 +54,11 @@ class Rebalance:
         return self
 
     def next_deadline_ms(self) -> int | None:
-        """Not later than the next thing to do; sometimes earlier, when deadlines have moved."""
+        """Time of the next `tick`; may be early when deadlines have moved, never late."""
         return self._alarm_ms
 
     def touch(self, member: Member, now: Moment) -> None:
-        """The member showed itself: its session starts again."""
+        """Restarts the session of a member that was heard from."""
         member.session_deadline_ms = now.monotonic_ms + member.session_timeout_ms
         self._arm(member.session_deadline_ms)
 
@@ -72,7 +72,7 @@ class Rebalance:
         self._arm(member.session_deadline_ms)
 
     def begin(self, now: Moment) -> list[Effect]:
-        """Have everybody join again, unless that is going on already."""
+        """Makes all members join again, unless a rebalance is already under way."""
         if self.state is GroupState.PREPARING_REBALANCE:
             return self.complete_if_joined(now)
         effects = self._refuse_syncs(now)
@@ -99,7 +99,7 @@ class Rebalance:
         return []
 
     def remove(self, member_ids: list[str], now: Moment) -> list[Effect]:
-        """Take members out and let the others share what these had."""
+        """Removes members and lets the others share their partitions."""
         effects: list[Effect] = []
         for member_id in member_ids:
             gone = UnknownMember("the member was removed from the group")
@@ -112,7 +112,7 @@ class Rebalance:
         return effects + self.begin(now)
 
     def replaced(self, old_id: str, new_id: str) -> None:
-        """A static member goes on under a new id."""
+        """Moves the pending sync of a static member to its new id."""
         if old_id in self._unsynced:
             del self._unsynced[old_id]
             self._unsynced[new_id] = None
@@ -123,17 +123,17 @@ class Rebalance:
             self._sync_deadline_ms = None
 
     def assign(self, assignments: Mapping[str, bytes], now: Moment) -> list[Effect]:
-        """Store what the leader decided. It takes effect, and is told, once it is durable."""
+        """Stores the leader's assignment; it takes effect and is answered once durable."""
         assert self.state is GroupState.COMPLETING_REBALANCE
         if self._storing:
-            # The leader asks again. A second record could differ from the one that the
-            # members are about to be given.
+            # The leader asks again. A second record could differ from the one that the members are
+            # about to receive.
             return []
         self._storing = True
         return [Write((self.record(now, assignments),))]
 
     def assigned(self, metadata: GroupMetadata, now: Moment) -> list[Effect]:
-        """The metadata has become durable. It matters if the group is still waiting for it."""
+        """Applies metadata that became durable, if the group is still waiting for it."""
         if (
             self.state is not GroupState.COMPLETING_REBALANCE
             or metadata.generation != self.generation
@@ -153,7 +153,7 @@ class Rebalance:
     def record(
         self, now: Moment, assignments: Mapping[str, bytes] | None = None
     ) -> MetadataChanged:
-        """The group as it is to be remembered; with new assignments, or the ones it has."""
+        """The group's metadata for the log, with new assignments or the present ones."""
         return MetadataChanged(
             self._group_id,
             GroupMetadata(
@@ -183,7 +183,7 @@ class Rebalance:
         return SyncReply(self.roster.protocol_type or "", self.protocol or "", member.assignment)
 
     def refuse_parked(self, refusal: Refusal) -> list[Effect]:
-        """Answer all who wait, before what they wait for is given up."""
+        """Refuses all parked requests, before what they wait for is given up."""
         tickets = (*self.roster.syncs.values(), *self.roster.joins.values())
         return [Answer(ticket, refusal) for ticket in tickets]
 
@@ -217,8 +217,8 @@ class Rebalance:
 
     def _complete_join(self, now: Moment) -> list[Effect]:
         self._delay_ends_ms = None
-        # A static member that is away may be restarting: it keeps its place until its
-        # session is over, as in Kafka.
+        # A missing static member may be restarting: it keeps its place until its session ends, as
+        # in Kafka.
         for member in [each for each in self.roster if each.instance_id is None]:
             if member.id not in self.roster.joins:
                 self.roster.remove(member.id)
@@ -244,7 +244,7 @@ class Rebalance:
         effects: list[Effect] = []
         for member in self.roster:
             self._unsynced[member.id] = None
-            # What it had belongs to the generation before; nobody may be given it again.
+            # The old assignment belongs to the generation before; nobody may receive it again.
             member.assignment = b""
             ticket = self.roster.joins.pop(member.id, None)
             if ticket is None:
@@ -259,7 +259,7 @@ class Rebalance:
         for member_id, ticket in self.roster.syncs.items():
             refusal = RebalanceInProgress("the group is rebalancing; join again")
             effects.append(Answer(ticket, refusal))
-            # Its session may have run out while it waited for us.
+            # The session may have run out while the member waited for our answer.
             self.touch(self.roster.members[member_id], now)
         self.roster.syncs.clear()
         return effects
@@ -269,7 +269,7 @@ class Rebalance:
         self._sync_deadline_ms = None
 
     def _expiring(self) -> list[Member]:
-        """The members whose sessions run: waiting for our own answer must not cost a place."""
+        """Members whose sessions run: those parked for our own answer must not lose their place."""
         return [
             each
             for each in self.roster

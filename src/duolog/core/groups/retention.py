@@ -1,4 +1,4 @@
-"""Which committed offsets are too old to keep. Kafka's rules, decided on wall-clock time."""
+"""Decides which committed offsets have expired. Kafka's rules, on wall-clock time."""
 
 from collections.abc import Iterator
 
@@ -23,8 +23,7 @@ def expired_offsets(
 def _may_age(at: TopicPartition, rebalance: Rebalance) -> bool:
     if rebalance.state is GroupState.EMPTY:
         return True
-    # While a group is alive, an offset is kept unless it is certain that nobody reads the
-    # topic any more.
+    # While a group is alive, an offset is kept unless certainly nobody reads the topic any more.
     return (
         rebalance.state is GroupState.STABLE
         and rebalance.subscribed is not None
@@ -33,7 +32,7 @@ def _may_age(at: TopicPartition, rebalance: Rebalance) -> bool:
 
 
 def _idle_since_ms(committed: CommittedOffset, rebalance: Rebalance) -> int:
-    """From when on an offset ages: since the last member left, or since it was committed."""
+    """Time from which an offset ages: the last member's departure, or its commit."""
     managed = rebalance.roster.protocol_type is not None
     if rebalance.state is GroupState.EMPTY and managed and rebalance.since_ms is not None:
         return max(rebalance.since_ms, committed.commit_timestamp_ms)

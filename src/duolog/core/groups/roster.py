@@ -1,4 +1,4 @@
-"""Who is in a group, who leads it, who waits for an answer, and what they can agree on."""
+"""Members of a group: the leader, the parked requests, the protocols they have in common."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from duolog.model.errors import FencedInstanceId, UnknownMember
 class Member:
     id: str
     instance_id: str | None
-    """Names a static member: one that keeps its place over a restart."""
+    """Name of a static member: one that keeps its place over a restart."""
     client_id: str
     client_host: str
     session_timeout_ms: int
@@ -31,14 +31,14 @@ class Member:
     session_deadline_ms: int
     assignment: bytes = b""
     is_new: bool = False
-    """True until its first join is answered."""
+    """True until the first join is answered."""
 
     def metadata_for(self, protocol: str | None) -> bytes:
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     @property
     def size_bytes(self) -> int:
-        """At least what its entry takes in the group's record, apart from the assignment."""
+        """Lower bound of the member's bytes in the group's record, apart from the assignment."""
         names = (self.id, self.instance_id or "", self.client_id, self.client_host)
         return MEMBER_BYTES_OVERHEAD + text_bytes(*names) + metadata_bytes(self.protocols)
 
@@ -46,11 +46,12 @@ class Member:
 class Roster:
     def __init__(self) -> None:
         self.members: dict[str, Member] = {}
-        """By id, in the order of arrival: the vote and a new leader depend on it."""
+        """Members by id, in order of arrival, which decides ties of the vote and the next
+        leader."""
         self.leader: str | None = None
         self.protocol_type: str | None = None
         self.pending: dict[str, int] = {}
-        """Ids given to members that have yet to join with them, and until when they may."""
+        """Ids given to members that have yet to join with them → deadline to do so."""
         self.joins: dict[str, Ticket] = {}
         self.syncs: dict[str, Ticket] = {}
         self.size_bytes = 0
@@ -59,7 +60,8 @@ class Roster:
 
     @classmethod
     def restored(cls, metadata: GroupMetadata, now_ms: int) -> "Roster":
-        """As after the last rebalance; every member has a full session to show itself again."""
+        """The roster of the last rebalance; every member gets a full session to be heard from
+        again."""
         roster = cls()
         for each in metadata.members:
             roster.add(
@@ -82,7 +84,7 @@ class Roster:
     def recorded(
         self, protocol: str | None, assignments: Mapping[str, bytes] | None
     ) -> tuple[RecordedMember, ...]:
-        """The members as `restored` reads them; None leaves everybody what he has."""
+        """The members as `restored` reads them; `assignments` None keeps the present ones."""
         return tuple(
             RecordedMember(
                 id=each.id,
@@ -124,7 +126,7 @@ class Roster:
         self._count(member, 1)
 
     def remove(self, member_id: str) -> None:
-        """Its parked requests are the caller's to answer first."""
+        """Removes a member whose parked requests the caller has answered."""
         member = self.members.pop(member_id)
         assert member_id not in self.joins, "a parked join would never be answered"
         assert member_id not in self.syncs, "a parked sync would never be answered"
@@ -135,7 +137,7 @@ class Roster:
         self._count(member, -1)
 
     def replace(self, old_id: str, new_id: str) -> Member:
-        """Give a static member's place, and with it the lead, to its new incarnation."""
+        """Gives a static member's place, and leadership if it had it, to its new incarnation."""
         member = self.members[old_id]
         self._count(member, -1)
         self.members = {
@@ -162,7 +164,7 @@ class Roster:
         return self._ids_by_instance.get(instance_id)
 
     def check(self, who: MemberIdentity) -> Member:
-        """The member; refused when it is none, or another one took its static identity."""
+        """Returns the member; refuses unknown ids and static members that were replaced."""
         if who.instance_id is not None:
             holder = self._ids_by_instance.get(who.instance_id)
             if holder is None:
@@ -180,11 +182,11 @@ class Roster:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The group waits as long as its most patient member."""
+        """Longest rebalance time-out of all members, which the whole group waits."""
         return max((member.rebalance_timeout_ms for member in self), default=0)
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has joined, else take the first that has; False if none has."""
+        """Keeps the leader if it has joined, else takes the first that has; False if none has."""
         if self.leader not in self.joins:
             joined = next((each for each in self.members if each in self.joins), None)
             if joined is None:
@@ -193,7 +195,7 @@ class Roster:
         return True
 
     def can_join_with(self, protocol_type: str, protocols: tuple[MemberProtocol, ...]) -> bool:
-        """Whether some protocol would still be known to everybody."""
+        """True if every member would still support some common protocol."""
         if not protocol_type or not protocols:
             return False
         if not self.members:
@@ -203,9 +205,10 @@ class Roster:
         )
 
     def vote(self) -> str | None:
-        """The protocol that most members prefer among those that all know; the earliest of equals.
+        """The protocol that most members prefer among those that all support; the earliest of
+        equals.
 
-        None when there is nothing left that all know.
+        None if no protocol is supported by all.
         """
         votes: Counter[str] = Counter()
         for member in self:

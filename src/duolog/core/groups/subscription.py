@@ -1,7 +1,7 @@
-"""The topics named in the metadata of a member of a consumer group.
+"""Reads the topics from the metadata of a member of a consumer group.
 
-Every version of Kafka's ConsumerProtocolSubscription starts with a version and the topics,
-so one reader serves them all, and later ones.
+Every version of Kafka's ConsumerProtocolSubscription starts with a version and the topics, so one
+reader serves them all, and later ones.
 """
 
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from struct import Struct
 from struct import error as StructError
 
 CONSUMER_PROTOCOL = "consumer"
-"""The protocol type whose metadata is a ConsumerProtocolSubscription."""
+"""Protocol type whose metadata is a ConsumerProtocolSubscription."""
 
 _VERSION_AND_COUNT = Struct(">hi")
 _LENGTH = Struct(">h")
 
 
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """None when the metadata is not a subscription."""
+    """Topics of a subscription; None if the metadata is not one."""
     topics = []
     try:
         version, count = _VERSION_AND_COUNT.unpack_from(metadata)
@@ -36,7 +36,7 @@ def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
 
 
 def all_subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
-    """The union over members; None when one of them cannot be read, as nothing is sure then."""
+    """Union over all members; None if one is unreadable, for nothing is certain then."""
     topics: set[str] = set()
     for each in metadata:
         subscribed = subscribed_topics(each)
@@ -47,9 +47,9 @@ def all_subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
 
 
 def same_subscription(protocol_type: str, before: bytes, after: bytes) -> bool:
-    """Whether a member that comes back asks for what it had.
+    """True if a returning member subscribes to what it had.
 
-    A consumer's metadata also carries what it owned when it joined, which a restarted one
+    A consumer's metadata also carries the partitions it owned when it joined, which a restarted one
     no longer knows: only the topics are compared.
     """
     if before == after:

@@ -1,1 +1,1 @@
-"""Whether this node may still count as alive. Pure."""
+"""Liveness of this node: its lease and its load. Pure."""

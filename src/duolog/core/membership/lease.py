@@ -1,8 +1,8 @@
 """Decides when a node renews its lease, and when it stops serving because it could not.
 
-The others elect new leaders once the lease has ended at the store. This node must have stopped
-before that, whatever became of its renewals, so it counts from when the last one that
-succeeded was *sent*: the store cannot have begun to count earlier. Pure: no clock, no IO.
+The controller elects new leaders once the lease has expired at the store. This node must have
+stopped before that, whatever became of its renewals, so it counts from when the last successful one
+was *sent*: the store cannot have begun to count earlier. Pure: no clock, no IO.
 
 Driven by broker/membership/membership.py.
 """
@@ -10,27 +10,27 @@ Driven by broker/membership/membership.py.
 from enum import Enum, auto
 
 RENEWALS_PER_TTL = 3
-"""Two renewals may be lost before the third one is too late."""
+"""Renewals sent per lease time: two may be lost before the third is too late."""
 
 MARGIN_SHARE = 5
-"""The last fifth of the lease's time is not used: for clocks that differ in speed, and for
-what is on its way to a client while this node stops."""
+"""Fraction of the lease's time that is not used, as divisor: for clocks that differ in speed, and
+for answers that are on their way while this node stops."""
 
 
 class Step(Enum):
     WAIT = auto()
-    """Nothing until a renewal is due, or serving must end."""
+    """Do nothing until a renewal is due, or serving must end."""
     RENEW = auto()
     SUSPEND = auto()
-    """Stop serving: the others may soon take this node for gone."""
+    """Stop serving: the controller may soon declare this node gone."""
     RESUME = auto()
-    """The lease never ended; serve again, under the same epoch."""
+    """Serve again, under the same epoch: the lease never ended."""
     REGISTER = auto()
-    """The lease has ended; register anew, under a new epoch."""
+    """Register anew, under a new epoch: the lease has ended."""
 
 
 class Lease:
-    """One node's claim to be alive. Begins as lost: nobody has registered yet."""
+    """Lease of one node. Begins as lost: the node has not registered yet."""
 
     def __init__(self, ttl_ms: int) -> None:
         assert ttl_ms >= RENEWALS_PER_TTL * MARGIN_SHARE
@@ -44,11 +44,11 @@ class Lease:
 
     @property
     def is_serving(self) -> bool:
-        """As the caller was last told by a step."""
+        """True between a RESUME and the next SUSPEND that `step` returned."""
         return self._is_serving
 
     def step(self, now_ms: int) -> Step:
-        """What to do now; asked again until it says WAIT."""
+        """The next step; asked again until it is WAIT."""
         is_safe = not self._is_lost and now_ms < self._serve_until_ms
         if self._is_serving and not is_safe:
             self._is_serving = False
@@ -66,26 +66,26 @@ class Lease:
 
     @property
     def serve_until_ms(self) -> int:
-        """When serving must end if no renewal succeeds before."""
+        """Deadline at which serving must end if no renewal succeeds before."""
         return self._serve_until_ms
 
     def registered(self, sent_ms: int) -> None:
-        """A lease that was asked for at `sent_ms` now holds this node's registration."""
+        """Starts serving time from `sent_ms`, when the granted lease was asked for."""
         self._is_lost = False
         self._serve_until_ms = sent_ms + self._served_ms
         self._renew_at_ms = sent_ms + self.interval_ms
 
     def renewal_sent(self, now_ms: int) -> None:
-        """The next one is due an interval later, whatever becomes of this one."""
+        """Schedules the next renewal an interval later, whatever becomes of this one."""
         self._renew_at_ms = now_ms + self.interval_ms
 
     def renewal_failed(self, retry_ms: int) -> None:
-        """Nobody knows whether it counted. The next one is sent then, if not earlier."""
+        """Brings the next renewal forward: the failed one may or may not have counted."""
         self._renew_at_ms = min(self._renew_at_ms, retry_ms)
 
     def renewed(self, sent_ms: int) -> None:
         self._serve_until_ms = max(self._serve_until_ms, sent_ms + self._served_ms)
 
     def lost(self) -> None:
-        """The store says that the lease is gone."""
+        """Notes that the store has ended the lease."""
         self._is_lost = True

@@ -1,4 +1,4 @@
-"""Makes rates of what a node has counted since it started. Pure."""
+"""Turns a node's counters since its start into rates. Pure."""
 
 import uuid
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ class PartitionTotals(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Counts since the start, and what is measured at this moment."""
+    """Counters since the start, and gauges of this moment."""
 
     bytes_in: int = 0
     bytes_out: int = 0
     requests: int = 0
     partitions: Mapping[tuple[uuid.UUID, int], PartitionTotals] = field(default_factory=dict)
-    """Of those that the node leads now."""
+    """Counters of the partitions that the node leads now."""
     loop_lag_p99_ms: float = 0.0
     disk_free_bytes: int = -1
 
@@ -33,7 +33,7 @@ class LoadMeter:
         self._last_ms = now_ms
 
     def report(self, totals: Totals, now_ms: int) -> LoadReport:
-        """What was done each second since the last report, on a clock that never jumps."""
+        """Rates per second since the last report, on a monotonic clock."""
         seconds = max(1, now_ms - self._last_ms) / 1000
         last, self._last, self._last_ms = self._last, totals, now_ms
         busiest = sorted(

@@ -1,1 +1,1 @@
-"""Queues: which message goes to whom, until when it is hidden, and when it is done. Pure."""
+"""Queues: delivery, visibility time-outs and completion of messages. Pure."""

@@ -1,8 +1,7 @@
-/* Records that have a value and nothing else, written one behind the other and read again.
+/* Codec for consecutive records that are only a value.
 
-   What the batch says of such a record besides its value follows from its length and its place.
-   plain_batch.py uses this where it could be built; a test compares it with what is written and
-   read there otherwise. */
+   All other bytes of such a record follow from its length and its index. plain_batch.py uses this
+   where it could be built; a test compares it with the Python fallback there. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -18,7 +17,7 @@
 /* Minus one, as a varint. */
 #define NO_HEADERS 0
 
-/* Of numbers that are not negative, which a varint has twice. */
+/* Varint size of a number that is not negative; zigzag encoding doubles it. */
 static int varint_bytes(uint32_t number)
 {
     int size = 1;
@@ -36,7 +35,7 @@ static char *write_varint(char *to, uint32_t number)
     return to;
 }
 
-/* Of a record behind its own length. */
+/* Bytes of a record after its length field. */
 static uint32_t record_bytes(uint32_t value_bytes, uint32_t place)
 {
     return 4 + (uint32_t)varint_bytes(place) + (uint32_t)varint_bytes(value_bytes) + value_bytes;
@@ -92,7 +91,7 @@ static int takes(struct place *place, unsigned char byte)
     return place->at < place->end && *place->at++ == byte;
 }
 
-/* A number that is not negative and written as short as it can be. */
+/* Reads a number that is not negative and in its shortest form; 0 if it is neither. */
 static int takes_varint(struct place *place, uint32_t *number)
 {
     uint64_t found = 0;
@@ -107,7 +106,7 @@ static int takes_varint(struct place *place, uint32_t *number)
     return 0;
 }
 
-/* The value of the record at a place, as part of the body; NULL if it is another kind of record. */
+/* Returns the value of the next record, inside the body; NULL if the record is not plain. */
 static const unsigned char *takes_record(struct place *place, uint32_t number, uint32_t *size)
 {
     uint32_t length, delta;
@@ -132,7 +131,7 @@ static PyObject *split_records(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "y*n", &body, &count))
         return NULL;
     struct place place = {body.buf, (const unsigned char *)body.buf + body.len};
-    /* No record is shorter than its length: a count that lies costs nothing. */
+    /* Each record takes a byte at least: a lying count allocates no more than the body. */
     int is_plain = count >= 0 && count <= body.len;
     PyObject *values = PyList_New(is_plain ? count : 0);
     for (Py_ssize_t i = 0; values != NULL && is_plain && i < count; i++) {
@@ -158,9 +157,9 @@ static PyObject *split_records(PyObject *module, PyObject *arguments)
 
 static PyMethodDef methods[] = {
     {"join_records", join_records, METH_VARARGS,
-     "Records of a list of values, behind so many bytes of room."},
+     "Encodes a list of values as records, after so many bytes of room."},
     {"split_records", split_records, METH_VARARGS,
-     "The values of so many records; None if one of them has more, or something is missing."},
+     "Decodes the values of so many records; None if one is not plain, or bytes are missing."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,7 +1,7 @@
-"""Receives that a consumer may repeat by name when the answer was lost (FIFO queues).
+"""Receive request attempts: repeats of a FIFO receive whose answer was lost.
 
-A name stands for its messages while all of them are in flight under that very delivery, and
-no longer than SQS keeps it.
+An attempt id stands for its messages while all of them are in flight under that very delivery, for
+five minutes at most, as in SQS.
 """
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ class Attempts:
 
     def __init__(self) -> None:
         self._receives: dict[bytes, tuple[int, tuple[int, ...]]] = {}
-        """When, and what. Never more than there are messages in flight."""
+        """Attempt id → receive time and offsets; never more entries than messages in flight."""
 
     def note(self, attempt: bytes, received_ms: int, offsets: tuple[int, ...]) -> None:
         self._receives[attempt] = (received_ms, offsets)
@@ -27,9 +27,10 @@ class Attempts:
         return offsets if offsets and now_ms < received_ms + ATTEMPT_MS else None
 
     def void(self, attempt: bytes, offset: int) -> None:
-        """One of its messages was settled, became visible, or was received again."""
+        """Forgets the attempt, because one of its messages was settled, returned, or received
+        again."""
         receive = self._receives.get(attempt)
-        # The name may have been used again since, for other messages.
+        # The id may have been reused since, for other messages.
         if receive is not None and offset in receive[1]:
             del self._receives[attempt]
 

@@ -1,4 +1,4 @@
-"""What is left of a change when only messages below an offset are meant. Pure."""
+"""Restricts a journal change to the messages below an offset. Pure."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from duolog.records.changes import (
 
 
 def clip(change: Change, end_offset: int) -> Change | None:
-    """None when nothing is left of it."""
+    """The change for messages below `end_offset` alone; None if nothing is left of it."""
     match change:
         case Delivered(offsets):
             kept = _below(offsets, end_offset)

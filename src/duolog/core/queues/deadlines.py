@@ -1,8 +1,8 @@
-"""When messages in flight become visible again.
+"""Deadlines at which messages in flight become visible again.
 
-Entries of messages that were settled or hidden for longer stay behind, for finding them would
-cost more than the rest; they are passed over when their time comes, and swept out when they
-are more than the living ones.
+Stale entries, of messages that were settled or hidden for longer, stay in the heap: finding them
+would cost more than the rest. They are skipped when due, and swept out when they outnumber the live
+ones.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from duolog.core.queues.held import Held
 
 NEVER_MS = 1 << 63
 STALE_ENTRIES_MIN = 1_024
-"""So few stale entries are never swept out: doing so would cost more than they do."""
+"""Number of stale entries below which a sweep would cost more than they do."""
 
 
 class Deadlines:
@@ -20,15 +20,15 @@ class Deadlines:
 
     def __init__(self, held: dict[int, Held]) -> None:
         self._held = held
-        """All messages that were received, by offset."""
+        """All messages that were received and are not done, by offset."""
         self._times_ms: list[int] = []
-        """A heap of the keys of _offsets_at: one receive, and often one millisecond, is one
-        entry here however many messages it has."""
+        """Heap of the keys of _offsets_at: one entry per receive, and often per millisecond,
+        however many messages it has."""
         self._offsets_at: dict[int, list[int]] = {}
         self._size = 0
-        """Entries, living and stale."""
+        """Number of entries, live and stale."""
         self.soonest_ms = NEVER_MS
-        """Before then nothing is due. Then something may be: a stale entry counts, too."""
+        """Time before which nothing is due. A stale entry may make it too early, never too late."""
 
     def add(self, deadline_ms: int, offsets: list[int]) -> None:
         entries = self._offsets_at.get(deadline_ms)
@@ -44,7 +44,7 @@ class Deadlines:
             self._sweep()
 
     def pop_due(self, now_ms: int) -> Iterator[tuple[int, Held]]:
-        """The messages whose time in flight is over, by deadline."""
+        """Removes and yields the messages whose visibility time-out has passed, by deadline."""
         while self._times_ms and self._times_ms[0] <= now_ms:
             deadline_ms = heappop(self._times_ms)
             offsets = self._offsets_at.pop(deadline_ms)
@@ -55,7 +55,7 @@ class Deadlines:
         self._find_soonest()
 
     def next_ms(self) -> int | None:
-        """When the next message in flight becomes visible."""
+        """Time at which the next message in flight becomes visible."""
         while self._times_ms:
             deadline_ms = self._times_ms[0]
             offsets = self._offsets_at[deadline_ms]
@@ -77,7 +77,7 @@ class Deadlines:
         return held is not None and held.is_in_flight and held.deadline_ms == deadline_ms
 
     def _sweep(self) -> None:
-        """From what is in flight, not from the entries: of these most are stale now."""
+        """Rebuilds the entries from the messages in flight, for most of the old ones are stale."""
         living: dict[int, list[int]] = {}
         for offset, held in self._held.items():
             if held.is_in_flight:

@@ -1,11 +1,11 @@
-"""Recognises a message that was sent already within the last five minutes.
+"""Recognises a message with a deduplication id that was sent in the last five minutes.
 
-It is not part of the delivery state's snapshot: the broker rebuilds it from the newest minutes
-of the log, where every message carries its deduplication id, also one that is done by now.
+Not part of the delivery state's snapshot: the broker rebuilds it from the last minutes of the log,
+where every message carries its deduplication id, even if it is done.
 
-There can be a million keys, so nothing is kept for each of them but the key and its offset:
-keys of one minute share a table that is forgotten as a whole, and when one of them was sent
-is known by its offset.
+There can be a million keys, so nothing but the key and its offset is kept for each: keys of one
+minute share a table that is forgotten as a whole, and a key's time of sending is found by its
+offset.
 """
 
 from array import array
@@ -14,11 +14,12 @@ from hashlib import blake2b
 
 DEDUPLICATION_MS = 300_000
 GENERATION_MS = 60_000
-"""Longer ones keep expired keys for longer; shorter ones are more tables to look into."""
+"""Time span of one table: longer keeps expired keys for longer, shorter makes more tables to
+search."""
 
 _KEY_BYTES = 15
-"""Unguessable all the same, and a quarter less memory than sixteen bytes would take: Python
-allocates in steps of sixteen, of which 33 are its own."""
+"""Digest size: unguessable, yet a quarter less memory than with sixteen bytes, since Python adds
+33 bytes to each and allocates in steps of sixteen."""
 
 
 class Deduplication:
@@ -26,14 +27,14 @@ class Deduplication:
 
     def __init__(self) -> None:
         self._generations: list[_Generation] = []
-        """Oldest first."""
+        """Tables of keys, oldest first."""
 
     def __len__(self) -> int:
-        """Keys that are kept, also those that have expired meanwhile."""
+        """Number of keys held, expired ones included."""
         return sum(len(generation.offsets) for generation in self._generations)
 
     def find(self, key: bytes, now_ms: int) -> int | None:
-        """Offset of the first message with this key."""
+        """Offset of the message that was sent with this key in the last five minutes."""
         self.expire(now_ms)
         for generation in reversed(self._generations):
             offset = generation.offsets.get(key)
@@ -43,7 +44,8 @@ class Deduplication:
         return None
 
     def remember(self, key: bytes, offset: int, sent_ms: int) -> None:
-        """Called when the message is staged, so that a twin close behind it is recognised."""
+        """Remembers the key of a message being staged, so that a duplicate right behind it is
+        recognised."""
         if self.find(key, sent_ms) is not None:
             return
         generations = self._generations
@@ -52,7 +54,7 @@ class Deduplication:
         generations[-1].add(key, offset, sent_ms)
 
     def forget_from(self, offset: int) -> None:
-        """A write failed: messages at or above this offset were never sent."""
+        """Forgets messages from this offset on: their write failed, so they were never sent."""
         while self._generations and not self._generations[-1].truncate(offset):
             self._generations.pop()
 
@@ -63,20 +65,21 @@ class Deduplication:
 
 
 class _Generation:
-    """The keys of one stretch of time."""
+    """Keys of one span of time."""
 
     __slots__ = ("_first_offsets", "_times_ms", "begun_ms", "ended_ms", "offsets")
 
     def __init__(self, begun_ms: int) -> None:
         self.begun_ms = self.ended_ms = begun_ms
         self.offsets: dict[bytes, int] = {}
-        """In the order in which they were added, which is that of the offsets."""
+        """Keys in the order in which they were added, which is that of their offsets."""
         self._first_offsets = array("q")
         self._times_ms = array("q")
-        """When the messages from that offset on were sent: one for all of a millisecond."""
+        """Time at which messages from the offset at the same index in _first_offsets on were sent;
+        one entry per millisecond."""
 
     def add(self, key: bytes, offset: int, sent_ms: int) -> None:
-        # One that has expired would stay at its place in the order.
+        # An expired twin would keep its place in the order.
         self.offsets.pop(key, None)
         self.offsets[key] = offset
         if not self._times_ms or self._times_ms[-1] != sent_ms:
@@ -88,7 +91,7 @@ class _Generation:
         return self._times_ms[bisect_right(self._first_offsets, offset) - 1]
 
     def truncate(self, end_offset: int) -> bool:
-        """Forget the keys from the offset on; whether any is left."""
+        """Forgets the keys from the offset on; False if none is left."""
         offsets = self.offsets
         while offsets and next(reversed(offsets.values())) >= end_offset:
             offsets.popitem()
@@ -98,9 +101,9 @@ class _Generation:
 
 
 def deduplication_key(dedup_id: bytes, group: bytes | None) -> bytes:
-    """A few bytes that stand for a deduplication id, within a message group if one is given."""
+    """Short digest of a deduplication id, scoped to the message group if one is given."""
     if group is None:
         return blake2b(dedup_id, digest_size=_KEY_BYTES).digest()
-    # The length keeps apart what would read the same when simply joined.
+    # The length separates group and id: joined without it, different pairs could read the same.
     scoped = len(group).to_bytes(4, "big") + group + dedup_id
     return blake2b(scoped, digest_size=_KEY_BYTES, person=b"message group").digest()

@@ -1,4 +1,4 @@
-"""Messages that may not be given out yet, by the time at which they may."""
+"""Delayed messages, by the time at which they become ready."""
 
 from array import array
 from heapq import heapify, heappop, heappush
@@ -8,7 +8,7 @@ from duolog.core.queues.ranges import OffsetRanges
 from duolog.records.delivery_image import Image, from_column, to_column
 
 STALE_OFFSETS_MIN = 1_024
-"""So few offsets that went before their time are never swept out of the index by time."""
+"""Number of stale offsets in the time index below which it is not swept."""
 
 
 class Delayed:
@@ -17,13 +17,13 @@ class Delayed:
     def __init__(self) -> None:
         self._ranges = OffsetRanges()
         self._due_at: dict[int, list[int]] = {}
-        """By due time the first and next offset of each range in turn. What was removed from
-        _ranges in the meantime is still in here."""
+        """Due time → first and next offset of each range in turn. Ranges that were removed from
+        _ranges meanwhile are still here."""
         self._times_ms: list[int] = []
-        """A heap of the keys of _due_at."""
+        """Heap of the keys of _due_at."""
         self._stale = 0
         self.soonest_ms = NEVER_MS
-        """Before then nothing is due. Then something may be, unless it went before its time."""
+        """Time before which nothing is due; may be too early after a removal, never too late."""
 
     def __contains__(self, offset: int) -> bool:
         return offset in self._ranges
@@ -34,7 +34,7 @@ class Delayed:
 
     @property
     def ranges(self) -> OffsetRanges:
-        """For reading only."""
+        """Delayed offsets; for reading only."""
         return self._ranges
 
     def append(self, first: int, next_offset: int, due_ms: int) -> None:
@@ -51,7 +51,7 @@ class Delayed:
             ranges += (first, next_offset)
 
     def discard(self, offset: int) -> bool:
-        """Takes one away before its time; False when it is not delayed."""
+        """Removes a message before it is due; False if it is not delayed."""
         if not self._ranges.count or not self._ranges.discard(offset):
             return False
         self._note_stale(1)
@@ -64,12 +64,12 @@ class Delayed:
 
     def truncate(self, end_offset: int) -> int:
         removed = self._ranges.remove_from(end_offset)
-        # At once: the offsets will be given to other messages, with delays of their own.
+        # Sweep at once: these offsets will be given to other messages, with delays of their own.
         self._sweep()
         return removed
 
     def pop_due(self, now_ms: int) -> list[tuple[int, int]]:
-        """Removes the ranges whose time has come."""
+        """Removes and returns the ranges that are due."""
         due: list[tuple[int, int]] = []
         while self._times_ms and self._times_ms[0] <= now_ms:
             ranges = self._due_at.pop(heappop(self._times_ms))
@@ -82,7 +82,7 @@ class Delayed:
         return due
 
     def next_ms(self) -> int | None:
-        """When the next of them becomes ready."""
+        """Time at which the next delayed message becomes ready."""
         if self._stale:
             while self._times_ms and not self._has_living(self._times_ms[0]):
                 del self._due_at[heappop(self._times_ms)]
@@ -102,7 +102,7 @@ class Delayed:
         image.delayed = to_column(flat)
 
     def load(self, image: Image) -> None:
-        """ValueError when the image contradicts itself."""
+        """Restores from a snapshot; raises ValueError if it contradicts itself."""
         flat = from_column(image.delayed)
         end = 0
         for due_ms, first, next_offset in zip(flat[::3], flat[1::3], flat[2::3], strict=True):

@@ -1,8 +1,8 @@
-"""The delivery state of one partition of a queue: which messages are ready, hidden or done.
+"""Delivery state of one partition of a queue: which messages are ready, hidden or done.
 
-Driven by broker/queues. Messages come in by `enqueue`, the durable state changes only by
-`apply`, with changes that were written to the companion log, and time passes only by what the
-machine is told. What is below `end_offset` and neither waits, is delayed, nor is held is done.
+Driven by broker/queues. Messages come in by `enqueue`; the durable state changes only by `apply`,
+with changes that were written to the queue's journal; time passes only as the machine is told.
+Messages below `end_offset` that neither wait, nor are delayed or held, are done.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,9 +31,9 @@ class Delivery(Transitions):
     def enqueue_range(
         self, first_offset: int, next_offset: int, sent_ms: int, due_ms: int = 0
     ) -> None:
-        """Messages without a group. What is known already is passed over.
+        """Adds messages without a group; known offsets are skipped.
 
-        The time is the partition's, not what a producer claims: retention goes by it.
+        `sent_ms` is the partition's time, not a producer's claim: retention depends on it.
         """
         if first_offset < self.end_offset:
             first_offset = self.end_offset
@@ -52,7 +52,7 @@ class Delivery(Transitions):
                 self._waiting.add_delayed(offset, None)
 
     def enqueue(self, offset: int, sent_ms: int, *, group: bytes | None, due_ms: int = 0) -> None:
-        """One message, hidden until it is due. One that is known already is passed over."""
+        """Adds one message, hidden until `due_ms`; a known offset is skipped."""
         if offset < self.end_offset:
             return
         self.end_offset = offset + 1
@@ -69,14 +69,14 @@ class Delivery(Transitions):
             self._waiting.add_delayed(offset, group)
 
     def skip_to(self, end_offset: int) -> None:
-        """There is no message up to here: what the log had is gone, or cannot be read."""
+        """Skips offsets that hold no message: the log lost them, or they cannot be read."""
         self.end_offset = max(self.end_offset, end_offset)
 
     def choose(self, count: int, now_ms: int) -> Sequence[int]:
         """The messages that a receive would get now.
 
-        They are chosen again until a Delivered with them is applied. Nothing is chosen past
-        the limit of messages in flight.
+        The same ones are chosen again until a Delivered with them is applied. Nothing is chosen
+        past the limit of messages in flight.
         """
         self._pass_time(now_ms)
         room = self._rules.in_flight_max - self.in_flight_count
@@ -87,23 +87,25 @@ class Delivery(Transitions):
         return self._waiting.choose(count, now_ms)
 
     def find_attempt(self, attempt: bytes, now_ms: int) -> tuple[int, ...] | None:
-        """What a receive of this name got, while all of it is in flight by that delivery."""
+        """The messages that this receive attempt got, while all are in flight under that
+        delivery."""
         self._pass_time(now_ms)
         return self._attempts.find(attempt, now_ms)
 
     def tick(self, now_ms: int) -> bool:
-        """Time has passed. True if since the last tick messages became ready, or dead."""
+        """Passes time. True if messages became ready, or dead, since the last tick."""
         self._pass_time(now_ms)
         has_news, self._has_news = self._has_news, False
         return has_news
 
     @property
     def soonest_ms(self) -> int:
-        """Before then `tick` has nothing to do. Cheaper than `next_deadline_ms`, and less exact."""
+        """Time before which `tick` has nothing to do; cheaper than `next_deadline_ms`, less
+        exact."""
         return min(self._deadlines.soonest_ms, self._delayed.soonest_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """When `tick` next has something to do."""
+        """Time at which `tick` next has something to do; None if never."""
         deadline_ms, due_ms = self._deadlines.next_ms(), self._delayed.next_ms()
         if deadline_ms is None or (due_ms is not None and due_ms < deadline_ms):
             return due_ms
@@ -119,12 +121,12 @@ class Delivery(Transitions):
 
     @property
     def has_groups(self) -> bool:
-        """Whether what is chosen for one receive depends on what others have in flight."""
+        """True if what one receive gets depends on what others have in flight."""
         return type(self._waiting) is not Ungrouped
 
     @property
     def held_count(self) -> int:
-        """Messages that were received and are not done."""
+        """Number of messages that were received and are not done."""
         return len(self._held)
 
     @property
@@ -132,24 +134,28 @@ class Delivery(Transitions):
         return bool(self._dead)
 
     def dead(self) -> tuple[int, ...]:
-        """Messages that were received too often. They stay so until they are deleted, which
-        is to say moved, or allowed more receives."""
+        """Messages that were received too often, ascending.
+
+        They stay dead until they are deleted (once moved to the dead-letter queue), or more
+        receives are allowed.
+        """
         return tuple(sorted(self._dead))
 
     def revive(self) -> None:
-        """There is nowhere to move dead messages to: they are ready again."""
+        """Makes all dead messages ready again, because there is no dead-letter queue to move them
+        to."""
         for offset in sorted(self._dead):
             self._restore(offset, self._held[offset])
 
     def held(self, offset: int) -> Held | None:
-        """What is known of a message that was received and is not done."""
+        """State of a message that was received and is not done; None for others."""
         return self._held.get(offset)
 
     def held_each(self, offsets: Iterable[int]) -> list[Held | None]:
         return list(map(self._held.get, offsets))
 
     def first_received_ms(self, offsets: Iterable[int]) -> int | None:
-        """When all of these were received together, each for the first time; None if not so."""
+        """Time at which all of these were received together, each for the first time; else None."""
         deliveries = {
             (each.received_ms, each.receive_count) if each is not None else None
             for each in set(self.held_each(offsets))
@@ -158,7 +164,7 @@ class Delivery(Transitions):
         return None if deliveries or delivery is None or delivery[1] != 1 else delivery[0]
 
     def has_group(self, group: bytes) -> bool:
-        """Whether a FIFO queue has messages of the group that are not done."""
+        """True if a FIFO queue has messages of the group that are not done."""
         assert isinstance(self._waiting, FifoGroups)
         return self._waiting.has(group)
 
@@ -192,15 +198,16 @@ class Delivery(Transitions):
         return min((offset for offset in lowest if offset is not None), default=self.end_offset)
 
     def oldest_sent_ms(self) -> int | None:
-        """About when the oldest message that is not done was sent, to the second."""
+        """Time of sending of the oldest message that is not done, to the second."""
         low_offset = self.low_offset()
         return self._sent.sent_ms(low_offset) if low_offset < self.end_offset else None
 
     def expired_before(self, now_ms: int) -> int:
-        """Everything below is older than retention; some above it may be, too."""
+        """Offset below which every message is past retention; some above it may be, too."""
         cutoff_ms = now_ms - self._rules.retention_ms
         expired = self._sent.expired_before(cutoff_ms, self.end_offset)
-        # What was replayed counts as sent then, or it would be gone again at once.
+        # Replayed messages count as sent at the replay, or retention would remove them again at
+        # once.
         replayed = (first for first, replayed_ms in self._replays if replayed_ms > cutoff_ms)
         return min(expired, min(replayed, default=expired))
 
@@ -209,11 +216,12 @@ class Delivery(Transitions):
         return self._sent.offset_at(timestamp_ms, self.end_offset)
 
     def forget_sent_before(self, offset: int) -> None:
-        """The log begins here now: when earlier messages were sent is not asked again."""
+        """Forgets times of sending below the log's new start offset."""
         self._sent.forget_before(min(offset, self.low_offset()))
 
     def truncate(self, end_offset: int) -> None:
-        """The log turned out to end here: what is past it was never sent."""
+        """Forgets messages past the log's end, which turned out to be lower: they were never
+        sent."""
         if end_offset >= self.end_offset:
             return
         self._finish([offset for offset in self._held if offset >= end_offset])
@@ -236,10 +244,10 @@ class Delivery(Transitions):
     def from_snapshot(
         cls, data: bytes, rules: DeliveryRules, now_ms: int | None = None
     ) -> "Delivery":
-        """ValueError when it is damaged, or of the other kind of queue.
+        """Restores a snapshot; raises ValueError if it is damaged or of the other kind of queue.
 
-        The clock of whoever made it may be ahead of the one that counts `now_ms`: by that one
-        a time is not over before it has come.
+        The clock of the node that made it may be ahead of ours: its time is capped at `now_ms`, so
+        that nothing counts as over before it is.
         """
         image = decode_image(data)
         if now_ms is not None and image.now_ms > now_ms:

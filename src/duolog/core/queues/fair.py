@@ -1,6 +1,6 @@
-"""The waiting messages of a standard queue in which some have a message group.
+"""Waiting messages of a standard queue in which some have a message group.
 
-The oldest message goes first, of whatever group, but those of noisy groups only after all
+The oldest message goes first, whatever its group, but messages of noisy groups only after all
 others: one tenant with a large backlog does not keep the rest waiting (SQS: fair queues).
 """
 
@@ -24,13 +24,13 @@ class FairGroups(Lanes[FairLane]):
     def __init__(self, ungrouped: Ungrouped, in_flight: int) -> None:
         super().__init__()
         self._ungrouped = ungrouped
-        """Fresh messages without a group, and returned ones of all but noisy groups."""
+        """Fresh messages without a group, and returned ones except those set aside as noisy."""
         self._returned_noisy: OrderedDict[int, bytes | None] = OrderedDict()
         self._quiet: list[int] = []
-        """A heap of the first messages of quiet lanes. Some entries are stale: the message is
-        not the first any more, or its group has become noisy."""
+        """Heap of the first messages of quiet lanes. An entry is stale if the message is no longer
+        first, or its group has become noisy."""
         self._noisy: list[int] = []
-        """The same of noisy lanes."""
+        """Heap of the first messages of noisy lanes, with stale entries likewise."""
         self._delayed_groups: dict[int, bytes] = {}
         self._noise = Noise(in_flight)
 
@@ -189,19 +189,20 @@ class FairGroups(Lanes[FairLane]):
             self._sweep(order)
 
     def _enter(self, group: bytes, sent_ms: int) -> FairLane:
-        """The lane of a group that gets another message."""
+        """The lane of a group that gets another message; clears its noisy mark if it had
+        drained."""
         lane = self._lane(group)
         lane.sent_ms = max(lane.sent_ms, sent_ms)
         self._clear_if_drained(lane)
         return lane
 
     def _clear_if_drained(self, lane: FairLane) -> None:
-        # Noticed only when something is to wait again: until then the mark has no effect.
+        # A drained lane keeps its mark until something waits again: until then it has no effect.
         if lane.is_noisy and not lane.has_backlog:
             self._noise.clear(lane)
 
     def _quieten(self, lane: FairLane) -> None:
-        """The lane is not noisy any more, though some of its messages wait."""
+        """Puts the waiting messages of a lane that is no longer noisy back among the quiet ones."""
         if len(lane):
             self._offer(lane)
         for offset in [at for at, group in self._returned_noisy.items() if group == lane.group]:
@@ -219,7 +220,8 @@ class FairGroups(Lanes[FairLane]):
             del self._ungrouped.returned[offset]
 
     def _quiet_returned(self, count: int) -> Iterable[int]:
-        """Those that returned first, once the ones of noisy groups are put aside."""
+        """Returned messages of quiet groups, oldest return first; sets those of noisy groups
+        aside."""
         returned = self._ungrouped.returned
         if not self._noise:
             return returned
@@ -235,7 +237,7 @@ class FairGroups(Lanes[FairLane]):
         return quiet
 
     def _oldest(self, order: list[int], count: int) -> list[int]:
-        """The oldest fresh messages of the lanes in a heap, which stays as it is."""
+        """The oldest fresh messages of the lanes in a heap, which keeps its entries."""
         self._clean(order)
         if count == 1:
             return order[:1]
@@ -266,7 +268,7 @@ class FairGroups(Lanes[FairLane]):
         return oldest
 
     def _clean(self, order: list[int]) -> None:
-        """Takes stale entries off the top of a heap."""
+        """Removes stale entries from the top of a heap."""
         while order:
             lane = self._heads.get(order[0])
             if lane is not None and lane.is_noisy is (order is self._noisy):

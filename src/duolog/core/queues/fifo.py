@@ -1,8 +1,8 @@
-"""The waiting messages of a FIFO queue: each group in its order, and one consumer at a time.
+"""Waiting messages of a FIFO queue: each group in order, and to one consumer at a time.
 
-A lane holds all messages of its group that wait, also the delayed ones, which block those
-behind them, and the returned ones, which went back to their place. While any message of the
-group is in flight the lane is locked.
+A lane holds all waiting messages of its group: delayed ones, which block those behind them, and
+returned ones, which went back to their place. While any message of the group is in flight the lane
+is locked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from duolog.core.queues.ranges import OffsetRanges
 from duolog.records.delivery_image import Image, from_column, to_column
 
 NO_GROUP = b""
-"""The group of messages that came without one, through the Kafka door."""
+"""Group of messages without a key, from Kafka producers."""
 
 
 class FifoGroups(Lanes[Lane]):
@@ -25,8 +25,8 @@ class FifoGroups(Lanes[Lane]):
         super().__init__()
         self._delayed = delayed
         self._order: list[int] = []
-        """A heap of the first messages of lanes that may be taken from. Some entries are stale:
-        their message is not the first any more, or its lane is locked."""
+        """Heap of the first messages of lanes that are not locked. An entry is stale if its message
+        is no longer first, or its lane was locked."""
 
     def add_range(self, first: int, next_offset: int) -> None:
         lane = self._lane(NO_GROUP)
@@ -71,7 +71,8 @@ class FifoGroups(Lanes[Lane]):
         return group in self._lanes
 
     def choose(self, count: int, now_ms: int) -> list[int]:
-        """As many of one group as there are, then of the group with the next oldest message."""
+        """Takes as many messages as possible from the group with the oldest one, then from the
+        next."""
         chosen: list[int] = []
         opened: list[int] = []
         order, delayed = self._order, self._delayed

@@ -1,4 +1,4 @@
-"""A message that was received and is not done: what the machine knows of it."""
+"""State of a message that was received and is not done."""
 
 from array import array
 from collections.abc import Mapping
@@ -9,24 +9,24 @@ from duolog.records.delivery_image import Image, from_column, to_column
 
 
 class Held(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """Messages that were given out together share one until something happens to one of them.
+    """State that messages received together share until something happens to one of them.
 
-    A Struct, because there can be a million of them: it is made in a third of the time that
-    a class of our own takes, and the garbage collector need not go through them.
+    A Struct, because there can be a million of them: it is made in a third of the time that a class
+    of our own takes, and the garbage collector need not go through them.
     """
 
     deadline_ms: int
-    """Until when the newest delivery hides it, or did."""
+    """End of the newest delivery's visibility time-out; may be past."""
     received_ms: int
-    """When it was last received: no visibility reaches further than twelve hours from then."""
+    """Time of the last receive, which limits any visibility time-out to twelve hours from then."""
     first_received_ms: int
     group: bytes | None
     attempt: bytes
-    """The name of the receive that has it in flight, if the consumer gave one."""
+    """Attempt id of the receive that has it in flight, if the consumer gave one."""
     receive_count: int = 1
     is_in_flight: bool = True
     is_dead: bool = False
-    """Received too often, and on its way to the dead-letter queue. Never while in flight."""
+    """True if received too often and due for the dead-letter queue; never while in flight."""
 
 
 _IN_FLIGHT, _RETURNED, _DEAD = range(3)

@@ -1,4 +1,4 @@
-"""The waiting messages of a queue by message group: a lane for each group that has any."""
+"""Waiting messages of a queue by message group: one lane for each group that has any."""
 
 from abc import ABC, abstractmethod
 from array import array
@@ -13,13 +13,13 @@ from duolog.core.queues.ranges import OffsetRanges
 from duolog.records.delivery_image import Image, from_column, is_ascending, to_column
 
 _SLOTS_KEPT = 64
-"""Places of taken messages that stay free at the front of a lane, for those that return."""
+"""Free slots kept at the front of a lane, so that returned messages go back cheaply."""
 STALE_ENTRIES_MIN = 256
-"""So few stale entries are never swept out of a heap of first messages."""
+"""Number of stale entries below which a heap of first messages is not swept."""
 
 
 class Lane:
-    """The offsets of one group in ascending order, eight bytes each."""
+    """Offsets of one group in ascending order, eight bytes each."""
 
     __slots__ = ("group", "head", "in_flight", "offsets")
 
@@ -27,7 +27,7 @@ class Lane:
         self.group = group
         self.offsets = array("q")
         self.head = 0
-        """Where in `offsets` the first one is that still waits."""
+        """Index in `offsets` of the first one that still waits."""
         self.in_flight = 0
 
     def __len__(self) -> int:
@@ -39,7 +39,7 @@ class Lane:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing of the group waits or is in flight, so it need not be remembered."""
+        """True if nothing of the group waits or is in flight, so that the lane can be dropped."""
         return not self.in_flight and self.head == len(self.offsets)
 
     def pop_first(self) -> None:
@@ -83,26 +83,26 @@ LaneT = TypeVar("LaneT", bound=Lane)
 
 
 class Lanes(ABC, Generic[LaneT]):
-    """What lanes of either kind of queue have in common: who is where, and who comes first."""
+    """Lanes of a queue, with an index of their first messages; base of FIFO and fair queues."""
 
     __slots__ = ("_fresh", "_gone", "_heads", "_lanes")
 
     def __init__(self) -> None:
         self._lanes: dict[bytes, LaneT] = {}
         self._heads: dict[int, LaneT] = {}
-        """Each lane that has messages, by the first of them."""
+        """First message of each lane that has any → the lane."""
         self._fresh = OffsetRanges()
-        """All fresh messages in lanes, to find out about one without knowing its group."""
+        """All fresh messages in lanes, to find one without knowing its group."""
         self._gone: set[int] = set()
-        """Messages in the middle of some lane that are done; left out when they come first."""
+        """Done messages in the middle of some lane; skipped when they come first."""
 
     @abstractmethod
     def _make(self, group: bytes) -> LaneT:
-        """A lane for a group that has none."""
+        """Makes a lane for a group that has none."""
 
     @abstractmethod
     def _offer(self, lane: LaneT) -> None:
-        """The lane has another first message than before, or may be taken from again."""
+        """Enters a lane whose first message changed, or which was unlocked, into the order."""
 
     def save(self, image: Image) -> None:
         lengths, offsets = array("q"), array("q")
@@ -158,7 +158,7 @@ class Lanes(ABC, Generic[LaneT]):
     def _insert(self, lane: LaneT, offsets: Sequence[int]) -> None:
         """Puts messages in their places: one that returned, or many that are replayed."""
         former = lane.first if len(lane) else None
-        # What was done without its lane noticing is still there, and waits again.
+        # Messages that were marked gone are still in the lane, and wait again.
         absent = [offset for offset in offsets if offset not in self._gone]
         self._gone.difference_update(offsets)
         if len(absent) == 1:
@@ -172,7 +172,7 @@ class Lanes(ABC, Generic[LaneT]):
             self._offer(lane)
 
     def _remove(self, lane: LaneT, offset: int) -> None:
-        """Takes away a message that waits in the lane."""
+        """Removes a message that waits in the lane."""
         if lane.offsets[lane.head] == offset:
             del self._heads[offset]
             lane.pop_first()
@@ -181,7 +181,7 @@ class Lanes(ABC, Generic[LaneT]):
             lane.remove(offset)
 
     def _find_head(self, lane: LaneT) -> None:
-        """Goes on to the first message that is not done; drops the lane if there is none."""
+        """Moves the head to the first message that is not done; drops the lane if there is none."""
         gone = self._gone
         while lane.head < len(lane.offsets):
             first = lane.offsets[lane.head]
@@ -198,7 +198,8 @@ class Lanes(ABC, Generic[LaneT]):
             self._lanes.pop(lane.group, None)
 
     def _lane_of(self, offset: int) -> LaneT:
-        """The lane in which a message waits that is not the first of any."""
+        """Finds the lane of a waiting message that is not the first of any, by searching them
+        all."""
         for lane in self._lanes.values():
             at = bisect_left(lane.offsets, offset, lane.head)
             if at < len(lane.offsets) and lane.offsets[at] == offset:
@@ -236,6 +237,6 @@ class Lanes(ABC, Generic[LaneT]):
         return self._fresh.remove_from(end_offset)
 
     def _sweep(self, order: list[int]) -> None:
-        """Takes stale entries out of a heap of first messages."""
+        """Removes stale entries from a heap of first messages."""
         order[:] = [offset for offset in set(order) if offset in self._heads]
         heapify(order)

@@ -1,13 +1,13 @@
-"""A queue message as a record of its topic, and back. Pure: no clock, no IO.
+"""Codec between queue messages and records of a topic. Pure: no clock, no IO.
 
 value    the body, in UTF-8
 key      the message group
-headers  the message's attributes by name, with their raw values; what SQS knows beyond that
-         is in headers of our own, whose names begin with `duolog.`
+headers  attributes by name, with their raw values; SQS's own properties are in headers whose
+         names begin with `duolog.`
 
-A Kafka client therefore reads the body and the attributes as they were sent, and what it
-produces becomes a message: headers are string attributes. What is no text that SQS can carry
-arrives as bytes; in names, where there can be no bytes, a sign of damage is in its place.
+A Kafka client therefore reads body and attributes as they were sent, and a record that it produces
+becomes a message: headers are string attributes. A value that is not text that SQS can carry
+arrives as bytes; in names, which cannot be bytes, a replacement character marks the damage.
 """
 
 from base64 import b64encode
@@ -23,24 +23,24 @@ from duolog.records.record import Record
 
 OWN_PREFIX = "duolog."
 TYPES = "duolog.types"
-"""The types of attributes that are not plain strings, as JSON by attribute name."""
+"""Types of attributes that are not plain strings, as JSON by attribute name."""
 DEDUPLICATION = "duolog.deduplication"
 TRACE = "duolog.trace"
 DELAY = "duolog.delay"
 """Milliseconds for which the message is hidden after it was sent."""
 FAIR = "duolog.fair"
-"""Marks that the key is a message group in a standard queue too: elsewhere a key is only a key."""
+"""Marks the key as a message group in a standard queue, where a key is otherwise only a key."""
 SENDER = "duolog.sender"
 SOURCE = "duolog.source"
-"""The queue from which the message went to its dead-letter queue."""
+"""Queue from which the message went to its dead-letter queue."""
 ORIGIN = "duolog.origin"
-"""The id under which a moved message was first sent."""
+"""Message id that a moved message had first, and keeps."""
 MOVE = "duolog.move"
-"""Names the last move of a message. Unlike its id, no other move has the same name."""
+"""Unique name of the last move of a message; unlike the message id it differs in each move."""
 SENT = "duolog.sent"
-"""When a moved message was first sent."""
+"""Time at which a moved message was first sent."""
 ENCODING = "duolog.encoding"
-"""Given to consumers as an attribute where a Kafka producer's value is not text."""
+"""Attribute that tells consumers how a Kafka producer's value that is not text is encoded."""
 
 STRING = "String"
 BINARY = "Binary"
@@ -51,14 +51,14 @@ _decode_types = msgspec.json.Decoder(dict[str, str]).decode
 class MessageAttribute(NamedTuple):
     data_type: str
     value: bytes
-    """As sent; strings and numbers in UTF-8."""
+    """Raw value; strings and numbers in UTF-8."""
 
 
 _NO_ATTRIBUTES: Mapping[str, MessageAttribute] = {}
 
 
 class Outgoing(msgspec.Struct, frozen=True, gc=False):
-    """One message to send, its parameters checked.
+    """One message to send, with validated parameters.
 
     A Struct, as Message is: it is made in a third of the time that a NamedTuple takes.
     """
@@ -70,11 +70,11 @@ class Outgoing(msgspec.Struct, frozen=True, gc=False):
     deduplication_id: str | None = None
     trace_header: str | None = None
     sender_id: str = ""
-    """Empty for the account's own."""
+    """Sender's principal; empty for the account itself."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is nothing to say of it but its body."""
+        """True if the message is only a body, apart from a delay."""
         return not (
             self.attributes
             or self.group_id is not None
@@ -94,7 +94,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     sender_id: str = ""
     dead_letter_source: str | None = None
     origin: str | None = None
-    """The message id that it keeps although it was moved."""
+    """Id that a moved message keeps; None if it was never moved."""
 
 
 def to_record(message: Outgoing, *, fifo: bool, delay_ms: int, now_ms: int) -> Record:
@@ -162,7 +162,7 @@ def moved_record(
 ) -> Record:
     """The record as it goes to another queue: same content, id and time of sending.
 
-    A source is given when it becomes a dead letter, and forgotten when it comes back.
+    A source is given when it becomes a dead letter, and dropped when it comes back.
     """
     own = {name: value for name, value in record.headers if name in (ORIGIN, SENT)}
     headers = [
@@ -179,7 +179,8 @@ def moved_record(
 
 
 def group_of(record: Record, *, fifo: bool) -> bytes | None:
-    """Records without a key share a group of a FIFO queue: they are in order, too."""
+    """Message group of a record. In a FIFO queue, records without a key share one: they are
+    ordered, too."""
     if fifo:
         return record.key or b""
     return record.key if record.headers and _header(record, FAIR) is not None else None
@@ -195,12 +196,12 @@ def deduplication_id_of(record: Record) -> bytes | None:
 
 
 def moved_key(record: Record) -> bytes | None:
-    """What a message that came from another queue is recognised by; None if it did not.
+    """Deduplication key of a message that was moved from another queue; None for others.
 
-    By the move, not by the message: one that is moved back may die again within minutes.
+    Identifies the move, not the message: one that is moved back may die again within minutes.
     """
     move = _header(record, MOVE) if record.headers else None
-    # No deduplication id of a client begins with a zero byte.
+    # No client's deduplication id begins with a zero byte.
     return None if move is None else deduplication_key(b"\0moved:" + move, None)
 
 
@@ -219,13 +220,13 @@ def _body(value: bytes) -> tuple[str, dict[str, MessageAttribute]]:
     text = _carried_text(value)
     if text is not None:
         return text, {}
-    # SQS carries text only; what a Kafka producer sent otherwise must still arrive whole.
+    # SQS carries text only; any other value of a Kafka producer must still arrive whole.
     encoded = b64encode(value).decode()
     return encoded, {ENCODING: MessageAttribute(STRING, b"base64")}
 
 
 def _carried_text(value: bytes) -> str | None:
-    """None when it is no text, or has characters that SQS cannot carry in all its protocols."""
+    """The text; None if it is not UTF-8, or has characters that SQS forbids."""
     try:
         text = value.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The batches in which a queue appends messages. Pure: no clock, no IO."""
+"""Builds the batches that a queue appends. Pure: no clock, no IO."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,9 +15,9 @@ _PLAIN = {bytes}
 def build_messages(
     records: Sequence[Record | bytes], now_ms: int, *, is_stamped: bool
 ) -> bytearray:
-    """One batch, of records that have the time of the append if it is stamped.
+    """Builds one batch; `is_stamped` marks it as having the time of the append.
 
-    Bytes are a record that has this value and nothing else.
+    Bytes stand for a record with this value and nothing else.
     """
     if len(records) <= RECORDS_MAX and set(map(type, records)) == _PLAIN:
         attributes = LOG_APPEND_TIME_BIT if is_stamped else NONE
@@ -33,9 +33,10 @@ def build_messages(
 def cut_into_batches(
     records: Sequence[Record | bytes], bytes_max: int
 ) -> Iterator[tuple[int, int]]:
-    """Where each batch begins and ends; none has more bytes, unless a single message does."""
+    """Yields begin and end of each batch; none is larger than `bytes_max`, except for one
+    message."""
     if set(map(type, records)) == _PLAIN:
-        # Nearly always all of them fit, which is seen without going through them.
+        # Nearly always all fit, and the upper bound shows it without going through them.
         size = RECORD_OVERHEAD_BYTES * len(records) + sum(map(len, records))
         if size <= bytes_max:
             yield 0, len(records)

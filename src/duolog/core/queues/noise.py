@@ -1,8 +1,8 @@
-"""Tells when a message group of a standard queue takes more than its share of the consumers.
+"""Detects message groups that take more than their share of a standard queue's consumers.
 
-A group is noisy when it has too much of what is in flight, or took too much of the recent
-processing time. It stays so until none of its messages wait, or nobody has sent any for a
-while: a group that fell below the line only because it was held back would soon cross it again.
+A group is noisy if it has too much of what is in flight, or used too much of the recent processing
+time. It stays so until none of its messages wait, or nobody has sent any for a while: a group that
+fell below the line only because it was held back would soon cross it again.
 """
 
 from array import array
@@ -15,16 +15,16 @@ from duolog.records.delivery_image import Image, from_column, to_column
 IN_FLIGHT_MIN = 30
 SHARE_PERCENT = 10
 QUIET_AFTER_MS = 300_000
-"""Without a message sent for so long a group is not noisy."""
+"""Time without a new message after which a group is no longer noisy."""
 PROCESSING_WINDOW_MS = 60_000
-"""Processing time is recent in the window in which it was spent, and in the next one."""
+"""Length of a window: processing time is recent during its own window and the next one."""
 PROCESSING_MIN_MS = 30_000
-"""Unless all groups together took so much in the window before, the consumers were not
-crowded, or began only now: then shares of their time mean little."""
+"""Processing time of all groups in the window before, below which shares mean little: the consumers
+were not crowded, or have only begun."""
 
 
 class ProcessingTime:
-    """Milliseconds that messages were in flight for lately, each message for itself."""
+    """Recent milliseconds in flight, summed over messages."""
 
     __slots__ = ("_at_ms", "_window", "_within_ms", "before_ms")
 
@@ -32,12 +32,12 @@ class ProcessingTime:
         self._at_ms = 0
         self._window = 0
         self._within_ms = 0
-        """Spent in the window that `_at_ms` lies in."""
+        """Time spent in the window of `_at_ms`."""
         self.before_ms = 0
-        """Spent in the window before that one."""
+        """Time spent in the window before that one."""
 
     def spend(self, in_flight: int, now_ms: int) -> int:
-        """So many were in flight since the last call; returns how much that makes lately."""
+        """Adds the time since the last call for so many messages; returns the recent total."""
         elapsed_ms = now_ms - self._at_ms
         if elapsed_ms > 0:
             window = now_ms // PROCESSING_WINDOW_MS
@@ -53,22 +53,22 @@ class ProcessingTime:
         return self._at_ms, self._within_ms, self.before_ms
 
     def load(self, at_ms: int, within_ms: int, before_ms: int) -> None:
-        """Takes over what `to_numbers` said."""
+        """Restores what `to_numbers` returned."""
         self._at_ms, self._within_ms, self.before_ms = at_ms, within_ms, before_ms
         self._window = at_ms // PROCESSING_WINDOW_MS
 
 
 class FairLane(Lane):
-    """A group of a standard queue: its fresh messages, and what it costs the consumers."""
+    """Group of a standard queue: its fresh messages, and its share of the consumers."""
 
     __slots__ = ("is_noisy", "processing", "returned", "sent_ms")
 
     def __init__(self, group: bytes) -> None:
         super().__init__(group)
         self.returned = 0
-        """How many of its messages are visible again."""
+        """Number of the group's messages that are visible again."""
         self.sent_ms = 0
-        """When the newest message was sent."""
+        """Time at which the newest message was sent."""
         self.is_noisy = False
         self.processing = ProcessingTime()
 
@@ -82,23 +82,23 @@ class FairLane(Lane):
 
 
 class Noise:
-    """The noisy groups of a queue."""
+    """Noisy groups of a queue."""
 
     __slots__ = ("_check_ms", "_in_flight", "_noisy", "_processing")
 
     def __init__(self, in_flight: int) -> None:
         self._in_flight = in_flight
-        """Of all messages of the queue, also those without a group."""
+        """All messages of the queue in flight, those without a group included."""
         self._processing = ProcessingTime()
         self._noisy: dict[bytes, FairLane] = {}
         self._check_ms = 0
-        """Before then no group is quiet only because nothing was sent."""
+        """Time before which no group can have been silent for long enough."""
 
     def __bool__(self) -> bool:
         return bool(self._noisy)
 
     def count(self, lane: FairLane | None, change: int, now_ms: int) -> None:
-        """One message more or less is in flight, of a lane or without a group."""
+        """Counts one message more or less in flight, of a lane or without a group."""
         spent_by_all_ms = self._processing.spend(self._in_flight, now_ms)
         self._in_flight += change
         if lane is None:
@@ -128,7 +128,7 @@ class Noise:
         self._noisy.pop(lane.group, None)
 
     def pop_silent(self, now_ms: int) -> list[FairLane]:
-        """Clears the groups to which nothing was sent for long, and says which they were."""
+        """Clears and returns the groups to which nothing was sent for QUIET_AFTER_MS."""
         if not self._noisy or now_ms < self._check_ms:
             return []
         silent = [lane for lane in self._noisy.values() if self._is_silent(lane, now_ms)]

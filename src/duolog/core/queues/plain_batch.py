@@ -1,7 +1,7 @@
-"""Batches whose records have a value and nothing else, as most messages of queues have.
+"""Fast path for batches whose records are only a value, as most messages of queues are.
 
-What the batch says of such a record besides its value depends on its length and its place alone.
-Equal to records/builder.py and records/iterator.py, as tests/unit/core/queues proves.
+All other bytes of such a record depend on its length and index alone. Equal to records/builder.py
+and records/iterator.py, as tests/unit/core/queues proves.
 """
 
 from typing_extensions import Buffer
@@ -22,10 +22,10 @@ from duolog.records.header import (
 from duolog.records.varint import encode_varint, read_varint
 
 RECORDS_MAX = 1_024
-"""A batch with more records goes the usual way."""
+"""Limit of the fast path; a batch with more records takes the ordinary one."""
 
 _BEFORE_DELTA = b"\0\0"
-"""No attributes, and the timestamp of the batch."""
+"""Bytes for no attributes, and the timestamp of the batch."""
 _NO_KEY = encode_varint(-1)
 _NO_HEADERS = b"\0"
 
@@ -50,7 +50,7 @@ def _split_in_python(body: Buffer, count: int, /) -> list[bytes] | None:
             at += len(_BEFORE_DELTA) + len(encode_varint(place)) + len(_NO_KEY)
             value_bytes, at = read_varint(body, at)
             frame = b"".join(_frame(place, max(value_bytes, 0)))
-            # All of a record but its value is compared, so nothing of it is left to be checked.
+            # Every byte but the value's is compared, so nothing else needs checking.
             if end > len(body) or at + value_bytes + len(_NO_HEADERS) != end or value_bytes < 0:
                 return None
             if body[start:at] != frame or body[end - 1 : end] != _NO_HEADERS:
@@ -62,7 +62,7 @@ def _split_in_python(body: Buffer, count: int, /) -> list[bytes] | None:
 
 
 def _frame(place: int, value_bytes: int) -> tuple[bytes, ...]:
-    """What precedes the value of a record."""
+    """The bytes that precede the value of a record."""
     within = (_BEFORE_DELTA, encode_varint(place), _NO_KEY, encode_varint(value_bytes))
     length = sum(map(len, within)) + value_bytes + len(_NO_HEADERS)
     return encode_varint(length), *within
@@ -71,12 +71,12 @@ def _frame(place: int, value_bytes: int) -> tuple[bytes, ...]:
 try:
     from duolog.core.queues._plain_records import join_records, split_records
 except ImportError:
-    # There was no compiler where Duolog was installed.
+    # No compiler was present when Duolog was installed.
     join_records, split_records = _join_in_python, _split_in_python
 
 
 def build_plain_batch(values: list[bytes], timestamp: int, attributes: int = NONE) -> bytearray:
-    """A sealed batch of up to RECORDS_MAX records that have these values."""
+    """Builds a sealed batch of up to RECORDS_MAX records with these values."""
     count = len(values)
     assert 0 < count <= RECORDS_MAX
     batch = join_records(values, HEADER_BYTES)
@@ -102,9 +102,9 @@ def build_plain_batch(values: list[bytes], timestamp: int, attributes: int = NON
 
 
 def plain_values(header: BatchHeader, batch: memoryview) -> list[bytes] | None:
-    """The values of a batch as `build_plain_batch` makes them; None if it is another.
+    """The values of a batch like those of `build_plain_batch`; None for any other.
 
-    The offsets of its records follow one another, and their timestamp is the batch's.
+    Its records have consecutive offsets and the batch's timestamp.
     """
     count = header.record_count
     if header.attributes & ~LOG_APPEND_TIME_BIT != NONE or not 0 < count <= RECORDS_MAX:

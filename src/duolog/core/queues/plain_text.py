@@ -1,6 +1,6 @@
-"""A quick look at text: whether all of it can certainly be carried by SQS.
+"""Fast check that SQS can certainly carry all of a text, as it can nearly always.
 
-Which characters can is decided in model/characters.py; this is for what nearly all text is.
+model/characters.py decides about each character.
 """
 
 import msgspec
@@ -9,11 +9,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 def is_plainly_carried(text: str) -> bool:
-    """True when no character of it is forbidden; False when that has to be looked into.
+    """True if no character is forbidden; False if model/characters.py has to decide.
 
-    JSON escapes every control character, so a text whose JSON has none of these escapes has
-    none of those characters. Nothing else that Python has goes through text so fast: it takes
-    half the time of looking for the characters themselves.
+    JSON escapes every control character, so a text whose JSON has none of these escapes has none of
+    those characters. Nothing else in Python goes through text so fast: it takes half the time of
+    searching for the characters themselves.
     """
     if not text.isascii():
         return False

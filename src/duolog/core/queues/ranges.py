@@ -1,7 +1,7 @@
-"""A set of offsets as ascending half-open ranges: a million in a row cost as much as one.
+"""Set of offsets as ascending half-open ranges: a million in a row cost as much as one.
 
-The ranges lie in chunks of machine integers, so that even a set full of holes takes sixteen
-bytes a range, and every operation moves at most one chunk whatever the size of the set.
+The ranges lie in chunks of machine integers: even a set full of holes takes sixteen bytes a range,
+and every operation moves at most one chunk whatever the size of the set.
 """
 
 from array import array
@@ -14,7 +14,7 @@ CHUNK_RANGES_MAX = 512
 
 
 def as_run(offsets: Sequence[int]) -> range | None:
-    """Offsets of which each is one more than the one before; None if they are others, or none."""
+    """The range, if the offsets are consecutive; None if they are not, or there are none."""
     if not offsets:
         return None
     run = range(offsets[0], offsets[0] + len(offsets))
@@ -26,14 +26,14 @@ class OffsetRanges:
 
     def __init__(self) -> None:
         self.count = 0
-        """Offsets in the set."""
+        """Number of offsets in the set."""
         self._firsts: list[array[int]] = []
         """First offsets of the ranges, chunk by chunk. No chunk is empty."""
         self._nexts: list[array[int]] = []
-        """For each range the offset past its last one."""
+        """Offset past the last one of each range, at the same place as in _firsts."""
         self._lows: list[int] = []
-        """For each chunk an offset at or below its first one and above all before it. It may
-        lag behind when the front of a chunk is taken away; it still tells chunks apart."""
+        """Lower bound of each chunk, above all offsets of the chunk before. It may lag behind when
+        a chunk's front is removed; it still separates the chunks."""
 
     def __contains__(self, offset: int) -> bool:
         chunk = bisect_right(self._lows, offset) - 1
@@ -47,7 +47,7 @@ class OffsetRanges:
         return self._firsts[0][0] if self._firsts else None
 
     def peek(self, count: int) -> Sequence[int]:
-        """The lowest offsets: a range if they lie in one."""
+        """The lowest offsets: a range if they are consecutive."""
         if not self._firsts:
             return ()
         first, next_offset = self._firsts[0][0], self._nexts[0][0]
@@ -110,10 +110,10 @@ class OffsetRanges:
             self._lows[chunk] = first
 
     def discard(self, offset: int) -> bool:
-        """Takes one offset away; False when it is not in the set."""
+        """Removes one offset; False if it is not in the set."""
         if not self._firsts:
             return False
-        # Nearly always it is the lowest: messages are given out in their order.
+        # Nearly always it is the lowest: messages are delivered in order.
         front = self._firsts[0]
         if front[0] == offset:
             if self._nexts[0][0] > offset + 1:
@@ -132,14 +132,14 @@ class OffsetRanges:
         return True
 
     def take_first(self, first: int, next_offset: int) -> bool:
-        """Takes a range away that is how the lowest one begins; False when it is not."""
+        """Removes a range that is the beginning of the lowest one; False if it is not."""
         if not self._firsts or self._firsts[0][0] != first or self._nexts[0][0] < next_offset:
             return False
         self._cut(0, 0, first, next_offset)
         return True
 
     def remove(self, first: int, next_offset: int) -> list[tuple[int, int]]:
-        """Takes away what of a range is in the set, and says what that was."""
+        """Removes a range; returns the parts of it that were in the set."""
         removed = []
         for piece_first, piece_next in self.pieces(first):
             if piece_first >= next_offset:
@@ -152,7 +152,7 @@ class OffsetRanges:
         return removed
 
     def remove_below(self, before_offset: int) -> int:
-        """Takes away everything below, and says how many offsets that were."""
+        """Removes all offsets below; returns how many there were."""
         gone = 0
         while gone < len(self._nexts) and self._nexts[gone][-1] <= before_offset:
             gone += 1
@@ -169,7 +169,7 @@ class OffsetRanges:
         return removed
 
     def remove_from(self, end_offset: int) -> int:
-        """Takes away everything at or above, and says how many offsets that were."""
+        """Removes all offsets at or above; returns how many there were."""
         kept = len(self._firsts)
         while kept > 0 and self._firsts[kept - 1][0] >= end_offset:
             kept -= 1
@@ -197,7 +197,7 @@ class OffsetRanges:
 
     @classmethod
     def from_array(cls, flat: "array[int]") -> "OffsetRanges":
-        """ValueError when the ranges are not ascending."""
+        """Restores a set; raises ValueError if the ranges are not ascending."""
         ranges = cls()
         if len(flat) % 2 or not is_ascending(flat):
             raise ValueError("ranges that are not ascending")
@@ -206,7 +206,7 @@ class OffsetRanges:
         return ranges
 
     def _cut(self, chunk: int, at: int, first: int, next_offset: int) -> None:
-        """Takes a part of one range away, or all of it."""
+        """Removes a part of one range, or all of it."""
         firsts, nexts = self._firsts[chunk], self._nexts[chunk]
         self.count -= next_offset - first
         if firsts[at] < first:

@@ -1,4 +1,4 @@
-"""Which partition a message group goes to. Pure: no clock, no IO."""
+"""Maps a message group to its partition. Pure: no clock, no IO."""
 
 from hashlib import blake2b
 
@@ -8,12 +8,12 @@ _SCALE = 1 << 31
 
 
 def partition_for_group(group: bytes, partitions: int) -> int:
-    """By jump hash: when partitions are added, a group stays or moves to an added one."""
+    """Partition by jump hash: when partitions are added, a group stays or moves to an added one."""
     return 0 if partitions == 1 else partitions_for_group(group, partitions)[-1]
 
 
 def partitions_for_group(group: bytes, partitions: int) -> list[int]:
-    """All to which the group may have gone while there were fewer of them, and the last one."""
+    """Partitions to which the group went at any smaller number of them; the present one is last."""
     key = int.from_bytes(blake2b(group, digest_size=8).digest(), "big")
     chosen, candidate = [], 0
     while candidate < partitions:

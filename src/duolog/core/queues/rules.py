@@ -1,4 +1,4 @@
-"""What a queue's configuration means to its delivery state."""
+"""Rules that a queue's attributes set for its delivery state."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,6 @@ class DeliveryRules:
     fifo: bool
     retention_ms: int
     in_flight_max: int
-    """Most messages of one partition that may be in flight at the same time."""
+    """Limit of messages of one partition that are in flight at the same time."""
     receive_count_max: int | None
-    """A message that was received so often without being deleted is dead; None for never."""
+    """Receives without a delete after which a message is dead; None for no limit."""

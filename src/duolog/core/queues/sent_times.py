@@ -1,7 +1,7 @@
-"""Remembers about when the messages of a partition were sent: one pair of numbers a second.
+"""Approximate times of sending of a partition's messages: one pair of numbers a second.
 
-Precise to the second, and coarser for what is old once there are too many pairs. Where it is
-not precise it takes messages to be younger than they are, so that none expires too early.
+Precise to the second, and coarser for old messages once there are too many pairs. It errs towards
+younger messages, so that none expires too early.
 """
 
 from array import array
@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from duolog.records.delivery_image import Image, from_column, is_ascending, to_column
 
 SENT_TIMES_MAX = 65_536
-"""Seconds told apart: one megabyte."""
+"""Limit of remembered seconds, which then take one megabyte."""
 
 
 class SentTimes:
@@ -20,14 +20,15 @@ class SentTimes:
         self._offsets = array("q")
         """First offset of each stretch of messages."""
         self._seconds = array("q")
-        """The second in which the youngest of the stretch was sent; strictly ascending."""
+        """Second in which the youngest of the stretch was sent; strictly ascending."""
         self.last_second = -1
 
     def __len__(self) -> int:
         return len(self._offsets)
 
     def note(self, first_offset: int, second: int) -> None:
-        """From this offset on, messages were sent in a later second than all before."""
+        """Begins a stretch: messages from this offset on were sent in a later second than all
+        before."""
         self._offsets.append(first_offset)
         self._seconds.append(second)
         self.last_second = second
@@ -35,12 +36,12 @@ class SentTimes:
             self._thin_out()
 
     def sent_ms(self, offset: int) -> int | None:
-        """About when the message at this offset was sent; None when that is not known."""
+        """Approximate time of sending of the message at this offset; None if unknown."""
         at = bisect_right(self._offsets, offset) - 1
         return self._seconds[at] * 1000 if at >= 0 else None
 
     def expired_before(self, cutoff_ms: int, end_offset: int) -> int:
-        """Below the offset returned, everything was sent at or before the cutoff."""
+        """Offset below which every message was sent at or before the cutoff."""
         # A message of second s may have been sent in its last millisecond.
         at = bisect_right(self._seconds, (cutoff_ms + 1) // 1000 - 1)
         if at == len(self._offsets):
@@ -53,7 +54,7 @@ class SentTimes:
         return self._offsets[at] if at < len(self._offsets) else end_offset
 
     def forget_before(self, offset: int) -> None:
-        """Nothing below this offset will be asked for again."""
+        """Drops stretches that lie wholly below this offset."""
         stretch = bisect_right(self._offsets, offset) - 1
         if stretch > 0:
             del self._offsets[:stretch], self._seconds[:stretch]
@@ -68,7 +69,7 @@ class SentTimes:
         image.sent_seconds = to_column(self._seconds)
 
     def load(self, image: Image) -> None:
-        """ValueError when the image contradicts itself."""
+        """Restores from a snapshot; raises ValueError if it contradicts itself."""
         offsets, seconds = from_column(image.sent_offsets), from_column(image.sent_seconds)
         if len(offsets) != len(seconds) or not (is_ascending(offsets) and is_ascending(seconds)):
             raise ValueError("sent times that are not ascending side by side")
@@ -76,7 +77,7 @@ class SentTimes:
         self.last_second = seconds[-1] if seconds else -1
 
     def _thin_out(self) -> None:
-        """Makes one stretch of two in the older half, as old as the younger of them."""
+        """Merges pairs of stretches in the older half, each as old as the younger of the two."""
         half = len(self._offsets) // 2 & ~1
         self._offsets = self._offsets[0:half:2] + self._offsets[half:]
         self._seconds = self._seconds[1:half:2] + self._seconds[half:]

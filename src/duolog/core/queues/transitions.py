@@ -1,7 +1,7 @@
-"""The states of a partition's messages, and how they go from one to the other.
+"""States of a partition's messages, and the transitions between them.
 
-A message waits (waiting.py) or is delayed, is in flight, and is in the end done; in between it
-may come back, or be dead: received too often, and on its way to the dead-letter queue.
+A message waits (waiting.py) or is delayed, is then in flight, and in the end done. In between it
+may return, or be dead: received too often, and due for the dead-letter queue.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,11 +32,11 @@ from duolog.records.changes import (
 
 
 class Transitions:
-    """What is durable of the delivery state, and the one way in which it changes.
+    """Durable part of the delivery state, and the one way in which it changes.
 
-    The base of Delivery, which is what others use. Each change is total: it means the same
-    whether or not somebody noticed the passing of time before it, so that recovery, which
-    notices nothing in between, comes to the same end.
+    The base of Delivery, which others use. Each change is total: it has the same effect whether or
+    not the passing of time was noticed before it, so that recovery, which notices nothing in
+    between, reaches the same state.
     """
 
     __slots__ = (
@@ -58,11 +58,11 @@ class Transitions:
     def __init__(self, rules: DeliveryRules, end_offset: int) -> None:
         self._rules = rules
         self.end_offset = end_offset
-        """Every message below it is known to the machine."""
+        """First offset that the machine does not know yet."""
         self.ready_count = 0
-        """Waiting messages, in a FIFO queue also those whose group is locked."""
+        """Number of waiting messages; in a FIFO queue, those of locked groups included."""
         self.in_flight_count = 0
-        """With those on their way to the dead-letter queue."""
+        """Number of messages in flight, dead ones included."""
         self._held: dict[int, Held] = {}
         self._deadlines = Deadlines(self._held)
         self._dead: set[int] = set()
@@ -70,11 +70,11 @@ class Transitions:
         self._waiting: Waiting = FifoGroups(self._delayed) if rules.fifo else Ungrouped()
         self._attempts = Attempts()
         self._replays: list[tuple[int, int]] = []
-        """First offset and time of the replays whose messages are not past retention again."""
+        """First offset and time of each replay that is not past retention again."""
         self._now_ms = 0
-        """The latest time that the machine was told."""
+        """Latest time that the machine was told."""
         self._has_news = False
-        """Something became ready since `tick` last said so."""
+        """True if something became ready, or dead, since the last `tick`."""
 
     @property
     def delayed_count(self) -> int:
@@ -82,7 +82,7 @@ class Transitions:
 
     @property
     def is_over_limit(self) -> bool:
-        """So much is in flight that nothing more may be given out."""
+        """True if the limit of messages in flight is reached, so that no more are delivered."""
         return self.in_flight_count >= self._rules.in_flight_max
 
     @property
@@ -96,7 +96,7 @@ class Transitions:
         self._examine()
 
     def apply(self, change: Change) -> None:
-        """Offsets that are not known, or done, are passed over."""
+        """Applies a change; offsets that are unknown or done are skipped."""
         _APPLY[type(change)](self, change)
 
     def _pass_time(self, now_ms: int) -> None:
@@ -109,14 +109,14 @@ class Transitions:
                 self._end_flight(offset, held)
 
     def _mature(self, due: list[tuple[int, int]]) -> None:
-        """Messages that were delayed are ready."""
+        """Makes delayed messages ready."""
         if due:
             self._waiting.mature(due, self._now_ms)
             self.ready_count += sum(next_offset - first for first, next_offset in due)
             self._has_news = True
 
     def _end_flight(self, offset: int, held: Held) -> None:
-        """A message in flight becomes visible, or dead when it was received too often."""
+        """Makes a message in flight visible, or dead if it was received too often."""
         self._void_attempt(offset, held)
         self._has_news = True
         is_dead = self._is_exhausted(held)
@@ -134,7 +134,7 @@ class Transitions:
         return receive_count_max is not None and held.receive_count >= receive_count_max
 
     def _examine(self) -> None:
-        """Sorts dead messages from living ones again, by rules that may be others."""
+        """Separates dead from live messages again, after the rules may have changed."""
         for offset, held in self._held.items():
             if held.is_in_flight or held.is_dead == self._is_exhausted(held):
                 continue
@@ -149,7 +149,7 @@ class Transitions:
                 self._has_news = True
 
     def _restore(self, offset: int, held: Held) -> None:
-        """A dead message is ready again."""
+        """Makes a dead message ready again."""
         self._held[offset] = replace(held, is_dead=False)
         self._dead.remove(offset)
         self._waiting.restore(offset, held)
@@ -168,7 +168,7 @@ class Transitions:
     def _apply_delivered(self, change: Delivered) -> None:
         offsets, now_ms, deadline_ms, attempt = change
         if self._take_first_in_line(offsets):
-            # What most receives get, and nothing of it has to be looked for.
+            # The usual receive: nothing has to be searched for.
             held = Held(deadline_ms, now_ms, now_ms, None, attempt)
             self._held.update(dict.fromkeys(offsets, held))
             fresh, delivered = len(offsets), list(offsets)
@@ -182,7 +182,8 @@ class Transitions:
             self._deadlines.add(deadline_ms, delivered)
 
     def _deliver_each(self, change: Delivered) -> tuple[int, list[int]]:
-        """How many were delivered for the first time, and all that were."""
+        """Delivers one by one; returns the number of first deliveries, and all offsets
+        delivered."""
         offsets, now_ms, deadline_ms, attempt = change
         all_held, waiting = self._held, self._waiting
         fresh = 0
@@ -195,7 +196,7 @@ class Transitions:
                 try:
                     group = waiting.deliver(offset, now_ms)
                 except KeyError:
-                    # During recovery nothing said that its delay was over.
+                    # Recovery did not notice that its delay was over.
                     if not self._delayed.discard(offset):
                         continue
                     self._mature([(offset, offset + 1)])
@@ -206,7 +207,7 @@ class Transitions:
         return fresh, delivered
 
     def _take_first_in_line(self, offsets: Sequence[int]) -> bool:
-        """Take them away if they are the first fresh messages of a queue without groups."""
+        """Takes the offsets if they are the first fresh messages of a queue without groups."""
         waiting = self._waiting
         if type(waiting) is not Ungrouped:
             return False
@@ -215,7 +216,7 @@ class Transitions:
 
     def _deliver_again(self, offset: int, held: Held, change: Delivered) -> None:
         if held.is_in_flight:
-            # Its time was over, though during recovery nothing said so.
+            # Its time-out had passed, which recovery did not notice.
             self._void_attempt(offset, held)
             self._waiting.give_back(offset, held, change.now_ms)
             self.in_flight_count -= 1
@@ -231,7 +232,7 @@ class Transitions:
         )
 
     def _hide(self, offset: int, held: Held, now_ms: int) -> None:
-        """A returned or dead message goes in flight again."""
+        """Puts a returned or dead message in flight again."""
         if held.is_dead:
             self._restore(offset, held)
         self._waiting.redeliver(offset, held, now_ms)
@@ -244,7 +245,7 @@ class Transitions:
         if held is None:
             return
         if deadline_ms > self._now_ms:
-            # Its time may have run out while the change was on its way to the disk. It was in
+            # The time-out may have passed while the change was being written. The message was in
             # flight when the consumer asked, and recovery would find it so.
             if not held.is_in_flight:
                 self._hide(offset, held, self._now_ms)
@@ -263,7 +264,7 @@ class Transitions:
     def _finish(self, offsets: Sequence[int]) -> None:
         ended = list(map(self._held.pop, offsets, repeat(None)))
         if type(self._waiting) is Ungrouped and all(map(_is_only_in_flight, set(ended))):
-            # As most are, and there is nothing else to be done with them.
+            # The usual case: nothing else refers to these messages.
             self.in_flight_count -= len(ended)
             return
         for offset, held in zip(offsets, ended, strict=True):
@@ -289,7 +290,7 @@ class Transitions:
         expired = [offset for offset in self._held if offset < before_offset]
         if expired:
             self._finish(expired)
-            # Their groups may go on.
+            # Their groups may be unlocked.
             self._has_news = True
         self._delayed.remove_below(before_offset)
         self.ready_count -= self._waiting.trim(before_offset)
@@ -309,9 +310,9 @@ class Transitions:
             self._has_news = True
 
     def undone_ranges(self, from_offset: int, end_offset: int) -> Iterator[tuple[int, int]]:
-        """What is not done, ascending; the last range may reach beyond the end.
+        """Ranges that are not done, ascending; the last may reach beyond `end_offset`.
 
-        What the machine does not know of yet is not done either.
+        Messages that the machine does not know yet count as not done.
         """
         held = sorted(offset for offset in self._held if from_offset <= offset < end_offset)
         undone = merge(

@@ -1,4 +1,4 @@
-"""The waiting messages of a standard queue in which no message has a group."""
+"""Waiting messages of a standard queue in which no message has a group."""
 
 from array import array
 from collections import OrderedDict
@@ -16,10 +16,11 @@ class Ungrouped:
     def __init__(self) -> None:
         self.fresh = OffsetRanges()
         self.returned: OrderedDict[int, bytes | None] = OrderedDict()
-        """In the order in which they became visible, with their groups."""
+        """Returned messages with their groups, oldest return first."""
         self.returned_next = False
-        """Whose turn it is. They take turns, so that neither a message that keeps failing nor
-        an endless stream of new ones keeps the others waiting."""
+        """True if a returned message is due next. Returned and fresh ones take turns, so that
+        neither a message that keeps failing nor an endless stream of new ones starves the
+        others."""
 
     def add_range(self, first: int, next_offset: int) -> None:
         self.fresh.append(first, next_offset)
@@ -54,7 +55,7 @@ class Ungrouped:
         return None
 
     def deliver_first(self, run: range) -> bool:
-        """As `deliver`, of the first messages of all that are fresh; False when these are not."""
+        """Delivers the run if it is how the fresh messages begin; False if it is not."""
         if not self.fresh.take_first(run.start, run.stop):
             return False
         self.returned_next = True
@@ -109,7 +110,7 @@ class Ungrouped:
 def take_turns(
     returned: Iterable[int], fresh: Sequence[int], returned_next: bool, count: int
 ) -> list[int]:
-    """Up to `count` of both, one by one, and more of the one when the other has no more."""
+    """Alternates between both, up to `count`; goes on with one when the other has run out."""
     first: Sequence[int] = list(islice(returned, count))
     second = fresh
     if not returned_next:

@@ -1,7 +1,7 @@
-"""What the delivery machine asks of the messages that wait, and of the order they wait in.
+"""Waiting messages and their order, as the delivery machine uses them.
 
-A *fresh* message was never received; a *returned* one was, and is visible again. Fresh ones
-are too many to be kept one by one; returned ones also have a Held of their own.
+A *fresh* message was never received; a *returned* one was, and is visible again. Fresh ones are too
+many to be kept one by one; returned ones also have a Held of their own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,54 +13,55 @@ from duolog.records.delivery_image import Image
 
 class Waiting(Protocol):
     def add_range(self, first: int, next_offset: int) -> None:
-        """Fresh messages without a group, past all others."""
+        """Adds fresh messages without a group, past all others."""
 
     def add(self, offset: int, group: bytes | None, sent_ms: int) -> None:
-        """A fresh message, past all others."""
+        """Adds a fresh message, past all others."""
 
     def add_delayed(self, offset: int, group: bytes | None) -> None:
-        """A message that is fresh once it is due, past all others."""
+        """Adds a message that is fresh once it is due, past all others."""
 
     def mature(self, pieces: Sequence[tuple[int, int]], now_ms: int) -> None:
-        """Delayed messages are due."""
+        """Makes delayed messages fresh, because they are due."""
 
     def discard_delayed(self, offset: int) -> None:
-        """A delayed message is done before it was due."""
+        """Drops a delayed message that is done before it was due."""
 
     def replay(
         self, pieces: Sequence[tuple[int, int]], groups: Mapping[int, bytes], now_ms: int
     ) -> None:
-        """Messages that were done are fresh again; those in `groups` have one."""
+        """Makes done messages fresh again; those in `groups` have one."""
 
     def choose(self, count: int, now_ms: int) -> Sequence[int]:
-        """The messages to give out next."""
+        """The messages to deliver next."""
 
     def deliver(self, offset: int, now_ms: int) -> bytes | None:
-        """A fresh message goes in flight; returns its group. KeyError when it is not fresh."""
+        """Takes a fresh message, now in flight; returns its group. Raises KeyError if it is not
+        fresh."""
 
     def redeliver(self, offset: int, held: Held, now_ms: int) -> None:
-        """A returned message goes in flight again."""
+        """Takes a returned message, now in flight again."""
 
     def give_back(self, offset: int, held: Held, now_ms: int) -> None:
-        """A message in flight is visible again."""
+        """Takes back a message in flight: it is visible again."""
 
     def settle(self, held: Held, now_ms: int) -> None:
-        """A message in flight is done or dead."""
+        """Notes that a message in flight is done or dead."""
 
     def restore(self, offset: int, held: Held) -> None:
-        """A dead message is visible again."""
+        """Takes back a dead message: it is visible again."""
 
     def discard(self, offset: int) -> bool:
-        """A fresh message is done; False when it is not fresh."""
+        """Drops a fresh message that is done; False if it is not fresh."""
 
     def discard_returned(self, offset: int, held: Held) -> None:
-        """A returned message is done or dead."""
+        """Drops a returned message that is done or dead."""
 
     def trim(self, before_offset: int) -> int:
-        """Fresh and delayed messages below are done; returns how many were fresh."""
+        """Drops fresh and delayed messages below the offset; returns how many were fresh."""
 
     def truncate(self, end_offset: int) -> int:
-        """Fresh and delayed messages from here on were never sent; returns how many were fresh."""
+        """Drops messages from here on, which were never sent; returns how many were fresh."""
 
     def is_fresh(self, offset: int) -> bool: ...
 
@@ -70,7 +71,7 @@ class Waiting(Protocol):
         """Ranges of fresh messages, ascending."""
 
     def save(self, image: Image) -> None:
-        """Writes down all that waits."""
+        """Saves all waiting messages to the snapshot."""
 
     def load(self, image: Image, held: Mapping[int, Held]) -> None:
-        """Takes over what was written down. ValueError when it contradicts itself."""
+        """Restores from a snapshot; raises ValueError if it contradicts itself."""

@@ -1,1 +1,1 @@
-"""Replication, decided: who is in sync, what is committed, where two logs part."""
+"""Replication decisions: the in-sync set, the high watermark, where two logs diverge."""

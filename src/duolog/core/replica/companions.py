@@ -1,7 +1,7 @@
-"""In-sync sets of partitions that must move as one: a queue's messages and their journals. Pure.
+"""In-sync sets of companion partitions, a queue's messages and their journals. Pure.
 
-They have the same replicas and the same leader. A new leader has to be in sync in all of them,
-so whoever falls behind in one leaves all, and enters only where it is ready in all.
+Companions have the same replicas and the same leader. A new leader has to be in sync in all of
+them, so a follower that falls behind in one leaves all, and enters only when ready in all.
 """
 
 from collections.abc import Mapping, Sequence

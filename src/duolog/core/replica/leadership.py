@@ -1,9 +1,9 @@
-"""What a partition's leader knows of its followers, and what follows from it. Pure.
+"""Leadership of a partition: the leader's view of its followers, and its decisions. Pure.
 
-Driven by broker/leading.py and broker/replication: they report fetches and the time, and ask
-how far records are committed and who should enter or leave the in-sync set. The set itself
-changes only when the metadata store says so (`committed`); what was proposed and is not known
-to have failed counts as if it had happened, wherever that is the more careful assumption.
+Driven by broker/leading.py and broker/replication: they report fetches and the time, and ask how
+far records are committed and who should enter or leave the in-sync set. The set itself changes only
+when the metadata store says so (`committed`). A proposal that is not known to have failed counts as
+done wherever that is the safer assumption.
 """
 
 from collections.abc import Mapping
@@ -14,29 +14,29 @@ from duolog.model.partition_state import PartitionState
 
 UNKNOWN = -1
 NOT_REGISTERED = 0
-"""The broker epoch of a node that copies, but is not alive yet for the others."""
+"""Broker epoch of a node that copies, but is not registered yet."""
 
 
 @dataclass(slots=True)
 class Follower:
     end_offset: int = UNKNOWN
-    """Everything below it is on this replica, as durably as the topic asks."""
+    """Offset below which this replica has every record, as durably as the topic asks."""
     broker_epoch: int = UNKNOWN
-    """That it fetched with: another start of the node is another replica."""
+    """Epoch of its last fetch: another start of the node is another replica."""
     caught_up_ms: int = 0
-    """When it last had everything that the leader had."""
+    """Last time at which it had everything that the leader had."""
     leader_end_offset: int = 0
-    """Where the leader's log ended when it asked last having all that there was before, and when
-    that was: while it copies ahead of its disk, it does not reach it with the next fetch."""
+    """Leader's log end, and time (asked_ms), of the last fetch that had reached the log end noted
+    before. A follower that fetches ahead of its disk reaches it some fetches later."""
     asked_ms: int = 0
     has_fallen_back: bool = False
-    """Whether it gave up records that it had reported, or has to because they are damaged."""
+    """True if it gave up records that it had reported, or has to because they are damaged."""
     left_ms: int = UNKNOWN
-    """When it was last seen to have left the in-sync set."""
+    """Time at which it was last seen to have left the in-sync set."""
 
 
 class Leadership:
-    """Of one partition, in one leader epoch."""
+    """Leadership of one partition in one leader epoch."""
 
     __slots__ = (
         "_followers",
@@ -69,16 +69,16 @@ class Leadership:
         self.min_in_sync = min_in_sync
         self.epoch = state.leader_epoch
         self.start_offset = end_offset
-        """Where the log ended at the election: what the leaders before it may have committed."""
+        """Log end at the election: the leaders before may have committed up to here."""
         self.in_sync: tuple[int, ...] = ()
         self.proposed: tuple[int, ...] | None = None
         self.maximal: tuple[int, ...] = ()
-        """The followers in the in-sync set, or in the one that was proposed."""
+        """Followers in the in-sync set or in the proposed one."""
         self.state = state
         self.committed(state, now_ms)
 
     def committed(self, state: PartitionState, now_ms: int) -> None:
-        """The store shows this state, which settles whatever was proposed."""
+        """Adopts the state that the store shows, which settles any proposal."""
         for node in state.replicas:
             if node != self._node and node not in self._followers:
                 self._followers[node] = Follower(caught_up_ms=now_ms, asked_ms=now_ms)
@@ -87,7 +87,7 @@ class Leadership:
                 del self._followers[node]
         for node in state.in_sync:
             if node not in self.in_sync and node in self._followers:
-                # Who has just been let in has a whole interval to show itself.
+                # A member that has just been admitted has a whole interval to fetch.
                 self._followers[node].caught_up_ms = now_ms
         for node in self.in_sync:
             if node not in state.in_sync and node in self._followers:
@@ -99,21 +99,21 @@ class Leadership:
         self._settle_maximal()
 
     def require(self, min_in_sync: int) -> None:
-        """Follow `min.insync.replicas`; more than there are replicas cannot be asked.
+        """Follows `min.insync.replicas`, capped at the number of replicas.
 
-        Those that are only being brought in do not count: writes go on meanwhile.
+        Replicas that are still being added do not count: writes go on meanwhile.
         """
         self._wanted_in_sync = min_in_sync
         self.min_in_sync = min(min_in_sync, self.state.dependable_count)
 
     def propose(self, in_sync: tuple[int, ...]) -> None:
-        """From now on it may have happened, until `committed` or `withdraw`."""
+        """Proposes a set: it may have taken effect at any time until `committed` or `withdraw`."""
         assert self.proposed is None
         self.proposed = in_sync
         self._settle_maximal()
 
     def withdraw(self) -> None:
-        """The proposal is known to have failed."""
+        """Drops a proposal that is known to have failed."""
         self.proposed = None
         self._settle_maximal()
 
@@ -131,10 +131,12 @@ class Leadership:
         *,
         is_damaged: bool = False,
     ) -> bool:
-        """A follower asks from `offset` on, so it has what is before; False if it is none.
+        """Notes a follower's fetch from `offset`: it has everything before. False if it is no
+        follower.
 
-        What is damaged at the offset is cut, and copied again, once the follower does not count.
-        StaleBrokerEpoch for what an earlier run of it has asked.
+        Damage at the offset is cut and copied again, once the follower no longer counts as in sync.
+
+        Raises StaleBrokerEpoch for a request of the node's earlier run.
         """
         follower = self._followers.get(node)
         if follower is None:
@@ -152,7 +154,7 @@ class Leadership:
             follower.caught_up_ms = now_ms
             follower.has_fallen_back = False
         if offset >= follower.leader_end_offset:
-            # It has reached what there was when it asked for that.
+            # It has everything that the leader had at that fetch.
             follower.caught_up_ms = max(follower.caught_up_ms, follower.asked_ms)
             follower.leader_end_offset = leader_end_offset
             follower.asked_ms = now_ms
@@ -161,9 +163,9 @@ class Leadership:
         return True
 
     def high_watermark(self, own_end_offset: int) -> int | None:
-        """How far all of the maximal in-sync set are; None while too few are in sync.
+        """Lowest end offset of the maximal in-sync set; None while too few are in sync.
 
-        Nor while others are eligible: nothing may be acknowledged that those do not have.
+        None also while replicas are eligible: nothing may be acknowledged that they lack.
         """
         if len(self.in_sync) < self.min_in_sync or self.state.eligible:
             return None
@@ -175,10 +177,10 @@ class Leadership:
         return lowest
 
     def leaving(self, end_offset: int, now_ms: int, heard_ms: Mapping[int, int]) -> tuple[int, ...]:
-        """Members that have fallen behind for too long, or gave up what they had.
+        """Members that have been behind for too long, or gave up records that they had reported.
 
-        `heard_ms` says when each node last asked for anything at all: one that has everything
-        need not name the partition to be heard of.
+        `heard_ms` is when each node last sent any fetch: a follower that has everything need not
+        name the partition to count as alive.
         """
         return tuple(
             node
@@ -198,9 +200,11 @@ class Leadership:
         return now_ms - caught_up_ms > self._lag_ms_max
 
     def ready(self, high_watermark: int, heard_ms: Mapping[int, int]) -> tuple[int, ...]:
-        """Replicas that may enter: they have all that is committed, now or by leaders before,
-        and have asked for something since they left. One that is gone for good had everything,
-        too, and nothing could be committed while it is proposed.
+        """Replicas that may enter the in-sync set.
+
+        They have everything that is committed, by this leader or earlier ones, and have fetched
+        since they left. One that is gone for good may have everything, too, but nothing could be
+        committed while it is proposed.
         """
         least = max(high_watermark, self.start_offset)
         return tuple(
@@ -215,17 +219,17 @@ class Leadership:
         )
 
     def knows(self, node: int) -> bool:
-        """Whether the node is one of the followers."""
+        """True if the node is one of the followers."""
         return node in self._followers
 
     def has_fallen_back(self, node: int) -> bool:
-        """Whether it gave up records that it had reported, or has to."""
+        """True if the follower gave up records that it had reported, or has to."""
         return self._followers[node].has_fallen_back
 
     def broker_epoch(self, node: int) -> int:
-        """That the node's fetches were sent with."""
+        """Broker epoch with which the node fetches."""
         return self._followers[node].broker_epoch
 
     def end_offset_of(self, node: int) -> int:
-        """As it reported last; UNKNOWN before that."""
+        """End offset that the node last reported; UNKNOWN before that."""
         return self._followers[node].end_offset

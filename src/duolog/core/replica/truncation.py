@@ -1,7 +1,7 @@
-"""Where a follower's log parts from its leader's. Pure.
+"""Finds where a follower's log diverges from its leader's. Pure.
 
-Only leader epochs can tell. A high watermark cannot: it reaches a follower later than the
-records do, so cutting there would lose what was acknowledged.
+Only leader epochs can tell. A high watermark cannot: it reaches a follower later than the records
+do, so truncating there would lose acknowledged records.
 """
 
 from typing import NamedTuple, Protocol
@@ -10,7 +10,7 @@ NO_EPOCH = -1
 
 
 class Epochs(Protocol):
-    """Which leader epoch began where in one log (log/epochs.py)."""
+    """Leader epochs of one log and where they begin (log/epochs.py)."""
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """The latest epoch up to the given one, and where it ended; (-1, -1) if unknown."""
@@ -18,23 +18,23 @@ class Epochs(Protocol):
 
 
 class Divergence(NamedTuple):
-    """What the leader knows of the epoch in which the follower's log ends."""
+    """Leader's knowledge of the epoch with which the follower's log ends."""
 
     epoch: int
-    """The latest of the leader's epochs up to the follower's last one."""
+    """Latest of the leader's epochs up to the follower's last one."""
     end_offset: int
-    """Where it ended in the leader's log."""
+    """Offset at which that epoch ended in the leader's log."""
 
 
 def divergence(
     leader: Epochs, leader_end_offset: int, last_epoch: int, fetch_offset: int
 ) -> Divergence | None:
-    """Told by the leader to a follower whose log ends with `last_epoch` at `fetch_offset`.
+    """Divergence of a follower's log that ends with `last_epoch` at `fetch_offset`.
 
-    None when the follower's log is a beginning of the leader's.
+    Computed by the leader. None if the follower's log is a prefix of the leader's.
     """
     if last_epoch == NO_EPOCH:
-        # It holds no records, so there is nothing that could differ.
+        # It holds no records, so nothing can differ.
         return None
     epoch, end_offset = leader.end_offset_for(last_epoch, leader_end_offset)
     if epoch == last_epoch and fetch_offset <= end_offset:
@@ -43,10 +43,10 @@ def divergence(
 
 
 def cut_offset(follower: Epochs, follower_end_offset: int, found: Divergence) -> int:
-    """Where the follower must cut, before it asks again.
+    """Offset at which the follower must truncate before it asks again.
 
-    Never below the last offset that both logs share. It may still be above: each answer
-    rules out one epoch at least, so that repeating ends where the logs agree.
+    Never below the last offset that both logs share. It may still be above: each answer rules out
+    at least one epoch, so that repeating ends where the logs agree.
     """
     epoch, end_offset = follower.end_offset_for(found.epoch, follower_end_offset)
     if epoch == NO_EPOCH:

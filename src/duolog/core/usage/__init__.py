@@ -1,1 +1,1 @@
-"""What is used, by whom, and how it is counted and told. Driven by broker/usage."""
+"""Usage: its keys, counters and sheets. Driven by broker/usage."""

@@ -1,10 +1,10 @@
-"""What usage is counted by: who pays, what was used, and how."""
+"""Keys by which usage is counted: who pays, what was used, and how."""
 
 from typing import NamedTuple
 
 OTHER = "*other*"
-"""In place of a name where there are more names than are counted apart. No queue, topic or
-account can have it."""
+"""Stands for all names beyond the number that is counted apart. No queue, topic or account can have
+this name."""
 
 _SEPARATOR = "\0"
 _PARTS = 4
@@ -21,12 +21,12 @@ class UsageKey(NamedTuple):
 
     @property
     def folded(self) -> "UsageKey":
-        """That of all resources together which are not counted apart."""
+        """The key under which all resources are counted that are not counted apart."""
         return self._replace(resource=OTHER)
 
 
 def decode_key(data: bytes) -> UsageKey | None:
-    """None for bytes that are no key: a power cut can leave any."""
+    """Decodes a key; None for other bytes: a power cut can leave any."""
     try:
         parts = data.decode().split(_SEPARATOR)
     except UnicodeDecodeError:

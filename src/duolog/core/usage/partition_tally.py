@@ -1,10 +1,10 @@
-"""Counts what Kafka clients produce to a partition, which costs their requests nothing.
+"""Counts what Kafka clients produce to a partition, at no cost to their requests.
 
-The log itself says what was appended: how many batches, records and bytes since a mark that lies
-beside the counters. While the process lives the partition knows these sums, and they are added
-when an interval ends; when it was killed, they are read from the log behind the mark
-(broker/usage/uncounted.py). So not even a batch that is written and not answered is missed, or
-counted again when its producer repeats it.
+The log itself tells what was appended: batches, records and bytes since a mark that lies beside the
+counters. While the process lives the partition knows these sums, and they are added when an
+interval ends; after a kill they are read from the log past the mark (broker/usage/uncounted.py). So
+a batch that is written but not answered is neither missed nor, when its producer repeats it,
+counted twice.
 """
 
 from typing import Protocol
@@ -24,11 +24,11 @@ from duolog.core.usage.slots import (
 from duolog.core.usage.tally import SCRATCH, UNMETERED_KEY
 
 NO_EPOCH = -1
-"""In the mark of a partition that another node leads: nothing behind it is counted here."""
+"""Epoch in the mark of a partition that another node leads: nothing past it is counted here."""
 
 
 class Appended(Protocol):
-    """What a partition knows of itself."""
+    """Counters and offsets that a partition keeps of itself."""
 
     @property
     def batches_in(self) -> int: ...
@@ -44,7 +44,7 @@ class Appended(Protocol):
 
     @property
     def leads(self) -> bool:
-        """Whether what is appended comes from clients, and not from another leader."""
+        """True if clients append, rather than replication from another leader."""
         ...
 
 
@@ -52,7 +52,7 @@ class PartitionPlaces(Protocol):
     def attach_partition(
         self, tally: "PartitionTally", end_offset: int, leader_epoch: int
     ) -> tuple[Place, bool]:
-        """Its place, and whether that is its own, with a mark at the offset."""
+        """The partition's place; True if it is its own, with a mark at the offset."""
         ...
 
 
@@ -86,19 +86,19 @@ class PartitionTally:
         self.index = index
         self._source = source
         self.cells: memoryview | None = None
-        """None while `expect` is to be called before the next append."""
+        """Counters with a mark; None if `expect` has to be called before the next append."""
         self._place: Place = SCRATCH
         self.is_used = False
-        """Whether it has a place in this interval."""
+        """True if it has a place in this interval."""
         self._leads = False
-        """Whether what is appended in this place is counted, and not only errors are."""
+        """True if appends in this place are counted; else only errors are."""
         self._batches = self._bytes = self._end_offset = 0
-        """Up to where the partition is counted."""
+        """Batches, bytes and end offset up to which the partition is counted."""
 
     def expect(self) -> None:
-        """Before anything is appended that is to be counted."""
+        """Prepares for an append that is to be counted."""
         if self.is_used:
-            # Without a mark of its own, what is appended is counted before the next append.
+            # Without a mark of its own, each append is counted before the next one.
             self.fold()
             return
         source = self._source
@@ -118,7 +118,7 @@ class PartitionTally:
         self._end_offset = source.end_offset
 
     def fold(self) -> None:
-        """Add what was appended since the last time, and move the mark, at once."""
+        """Adds what was appended since the last call, and moves the mark in the same step."""
         if self.is_used and self._leads:
             source = self._source
             batches, size = source.batches_in - self._batches, source.bytes_in - self._bytes
@@ -138,22 +138,22 @@ class PartitionTally:
             )
 
     def recount(self, mark: Mark, batches: int, messages: int, size: int) -> None:
-        """The last process left these behind the mark, uncounted."""
+        """Counts what the last process appended past its mark and left uncounted."""
         assert not self.is_used
-        # With the same mark at first: whoever is killed here leaves them to the next.
+        # The old mark stays at first: if this process is killed here, the next one counts.
         self._take_place(*mark)
         self._add(batches, messages, size, self._source.end_offset)
         self.detach()
 
     def skip(self, next_offset: int, size: int) -> None:
-        """A batch of this size, up to that offset, is about to come by another door."""
+        """Excludes a batch that is about to be appended through another door, which counts it."""
         self.fold()
         self._batches += 1
         self._bytes += size
         self._move_mark(next_offset)
 
     def unskip(self, size: int) -> None:
-        """It did not."""
+        """Reverts `skip`, because the batch was not appended."""
         self._batches -= 1
         self._bytes -= size
         self._move_mark(self._source.end_offset)
@@ -164,12 +164,12 @@ class PartitionTally:
             self.cells[self._place[1] + MARK] = offset
 
     def discount(self, batches: int, size: int) -> None:
-        """So much was taken for appended, and could not be written."""
+        """Excludes batches that counted as appended but could not be written."""
         self._batches += batches
         self._bytes += size
 
     def fail(self, *, requests: int = 1) -> None:
-        """An error was answered, to a request that is not counted yet or to one that is."""
+        """Counts an error answer; `requests` is 0 if the request is counted already."""
         if not self.is_used:
             self.expect()
         words, at = self._place
@@ -177,10 +177,10 @@ class PartitionTally:
         words[at + ERRORS] += 1
 
     def detach(self) -> None:
-        """The interval is over, or begins anew with this node's leadership, or without it."""
+        """Gives up the place: the interval is over, or this node gains or loses the leadership."""
         self.fold()
         if self.cells is not None:
-            # What others append from now on must not be taken for what was not counted.
+            # Other leaders' appends must not be taken for uncounted ones.
             self.cells[self._place[1] + EPOCH] = NO_EPOCH
         self.cells, self.is_used, self._leads = None, False, False
 
@@ -198,4 +198,4 @@ class _Nowhere:
 
 
 UNMETERED_PARTITION = PartitionTally(_Nowhere(), UNMETERED_KEY, b"", 0, _Nothing())
-"""For partitions of the system itself, and where metering is off."""
+"""Tally of the system's own partitions, and of all when metering is off."""

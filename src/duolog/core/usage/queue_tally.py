@@ -1,4 +1,4 @@
-"""What the SQS door counts of one queue."""
+"""Tallies of one queue at the SQS door."""
 
 from typing import NamedTuple
 
@@ -10,4 +10,4 @@ class QueueTally(NamedTuple):
     received: Tally
     deleted: Tally
     other: Tally
-    """Every action that moves no message."""
+    """Actions that move no message."""

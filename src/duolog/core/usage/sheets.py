@@ -1,7 +1,7 @@
-"""Usage sheets: what the records of the internal topic say.
+"""Usage sheets: the records of the internal usage topic.
 
-A usage line is what was counted for one key in an interval. The lines of an interval are written
-together and by column, so that what they have in common is said once.
+A usage line holds the counts of one key in an interval. The lines of an interval are written
+together and by column, so that what they share is stored once.
 """
 
 from typing import Any
@@ -16,29 +16,32 @@ from duolog.records.record import Record
 
 VERSION = 1
 LINES_MAX = 1_024
-"""In a sheet, which is less than 1 MB then even with the longest names."""
+"""Limit of lines in a sheet, which keeps it below 1 MB even with the longest names."""
 COMPRESSED_FROM_LINES = 8
-"""Fewer lines than this gain little."""
+"""Number of lines from which compression is worth its cost."""
 SEQUENCE_MASK = 0x7FFF_FFFF
 PRODUCER_EPOCH = 0
 
 
 class UsageSheet(msgspec.Struct, frozen=True):
-    """(node, journal, sequence, part) names it for ever; a reader counts each once."""
+    """Usage of one interval or a part of it, named for ever by (node, journal, sequence, part).
+
+    A reader counts each name once.
+    """
 
     version: int
     node: int
     journal: str
-    """That of one data directory."""
+    """Id of the data directory that counted."""
     sequence: int
-    """That of the interval. A journal's have no gaps."""
+    """Number of the interval; a journal's numbers have no gaps."""
     part: int
-    """Which of the interval's sheets it is."""
+    """Index of this sheet among those of the interval."""
     parts: int
     from_ms: int
     to_ms: int
     tenant: list[str]
-    """Of each line, as all that follows."""
+    """Tenant of each line; the lists that follow have one entry per line, too."""
     kind: list[str]
     resource: list[str]
     operation: list[str]
@@ -76,7 +79,7 @@ def _columns(rows: list[tuple[UsageKey, Counts]]) -> list[list[Any]]:
 
 
 def batch_of(sheets: list[UsageSheet], *, producer_id: int, base_sequence: int) -> bytearray:
-    """One batch, by whose producer and sequence a repetition is recognised."""
+    """One batch; its producer id and sequence make a repeated write recognisable."""
     encode = msgspec.json.Encoder().encode
     lines = sum(len(sheet.tenant) for sheet in sheets)
     return build_batch(

@@ -1,12 +1,11 @@
-"""The counters of one interval, as they lie in a file that is mapped into memory.
+"""Counters of one interval, laid out in a memory-mapped file.
 
-A file is chunks of slots. The first slot of all is the head; every other one is a key with its
-counters. That of a partition has a mark, too: how far what was appended in a leader epoch is
-counted. A slot is valid once its last word says what it is, so that a process that is killed in
-between leaves none that lies.
+A file is chunks of slots. The first slot is the head; every other one is a key with its counters. A
+partition's slot also has a mark: how far its appends in a leader epoch are counted. A slot is valid
+once its last word gives its type, so that a killed process leaves none that is half written.
 
-Counters are added to in place (tally.py, partition_tally.py). Whoever has the file
-(adapters/counter_files.py, or a test) gives the chunks.
+Counters are incremented in place (tally.py, partition_tally.py). The owner of the file
+(adapters/counter_files.py, or a test) supplies the chunks.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,13 +18,13 @@ CHUNK_BYTES = 64 * 1024
 SLOT_BYTES = 512
 SLOTS_PER_CHUNK = CHUNK_BYTES // SLOT_BYTES
 SLOTS_MAX = 8_192
-"""Keys and partitions of one interval; what comes then is counted together."""
+"""Limit of keys and partitions of one interval; later ones are counted together."""
 SLOTS_RESERVED = 64
-"""Of the first chunk, for what is counted together."""
+"""Slots of the first chunk reserved for what is counted together."""
 
 WORD_BYTES = 8
 WORDS = 8
-"""Of a slot, before its name."""
+"""Words of a slot, before its name."""
 _SLOT_WORDS = SLOT_BYTES // WORD_BYTES
 _NAME_AT = WORDS * WORD_BYTES
 _NAME_BYTES_MAX = SLOT_BYTES - _NAME_AT - 2
@@ -37,16 +36,16 @@ _unpack_words = Struct("=8q").unpack_from
 _PARTITION_NAME = Struct("=16si")
 
 REQUESTS, MESSAGES, BYTES, BYTE_SECONDS, ERRORS, MARK, EPOCH = range(7)
-"""Places of a slot's counters, from the slot's own place on; the last two are a partition's."""
+"""Word of each counter, relative to the slot's first word; the last two are a partition's mark."""
 
 PARTITION_WORDS = Struct("=6q")
-"""Its counters and its mark, which are written together."""
+"""Counters and mark of a partition, written together."""
 
 Place = tuple[memoryview, int]
-"""The words of a chunk, and where in them a slot begins."""
+"""Words of a chunk, and the index of a slot's first word in them."""
 
 Chunk = Callable[[], memoryview]
-"""Another chunk of zeroes at the file's end. OSError when the disk is full."""
+"""Appends a chunk of zeroes to the file; raises OSError if the disk is full."""
 
 
 class PartitionName(NamedTuple):
@@ -55,14 +54,14 @@ class PartitionName(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What was appended behind the offset, in this leader epoch, is not counted."""
+    """Offset and leader epoch up to which a partition's appends are counted."""
 
     offset: int
     leader_epoch: int
 
 
 class Slots:
-    """What is being counted into."""
+    """Slots of the open interval."""
 
     def __init__(self, sequence: int, from_ms: int, first: memoryview, more: Chunk) -> None:
         self.sequence = sequence
@@ -71,11 +70,11 @@ class Slots:
         self._words = [first.cast("q")]
         self._places: dict[UsageKey | PartitionName, Place] = {}
         self._counting: list[tuple[UsageKey, Place]] = []
-        """All slots but the head; a key that several partitions have is there several times."""
+        """All slots but the head; a key that several partitions share occurs several times."""
         self._used = 1
-        """Slots that were given out one behind the other, the head included."""
+        """Slots given out in order, the head included."""
         self._together_used = 0
-        """Of the reserved ones, which are given out from the end of the first chunk."""
+        """Number of reserved slots in use, from the end of the first chunk."""
         self._head = self._words[0]
         self._head[_SEQUENCE_WORD] = sequence
         self._head[_FROM_WORD] = from_ms
@@ -91,7 +90,7 @@ class Slots:
 
     @property
     def stored_ms(self) -> int:
-        """Up to when storage is counted; 0 if that is not known."""
+        """Time up to which storage is counted; 0 if unknown."""
         return self._head[_STORED_WORD]
 
     @stored_ms.setter
@@ -102,7 +101,7 @@ class Slots:
         self._head[_TO_WORD] = to_ms
 
     def key(self, key: UsageKey) -> Place:
-        """Where the key is counted; with others where there are too many, or no room."""
+        """The key's slot; a shared one if there are too many keys, or no room."""
         place = self._places.get(key)
         if place is None:
             place = self._free_slot(key, key.encode(), _KEY) or self._together(key)
@@ -110,8 +109,7 @@ class Slots:
         return place
 
     def partition(self, key: UsageKey, name: PartitionName, mark: Mark) -> Place | None:
-        """Where the partition is counted, which is done up to the mark; None if there is no
-        room for it."""
+        """The partition's slot with the mark set; None if there is no room for it."""
         place = self._places.get(name)
         if place is None:
             encoded = _PARTITION_NAME.pack(*name) + key.encode()
@@ -146,7 +144,7 @@ class Slots:
         place = self._places.get(folded)
         if place is None:
             if self._together_used >= SLOTS_RESERVED // 2:
-                # Half is enough for every kind and operation of tenants that are not named.
+                # Half is enough for every kind and operation without naming the tenant.
                 folded = folded._replace(tenant=OTHER)
                 place = self._places.get(folded)
             if place is None:
@@ -178,7 +176,7 @@ class Slots:
         return words, at
 
     def counts(self) -> list[tuple[UsageKey, Counts]]:
-        """What is counted so far, of keys that have any."""
+        """Counts so far, of keys that have any."""
         return _added_up(
             (key, Counts(*words[at : at + len(NOTHING)])) for key, (words, at) in self._counting
         )
@@ -189,20 +187,20 @@ class Slots:
 
 
 class Interval(NamedTuple):
-    """What a file says, once nobody counts into it any more."""
+    """Content of a file into which nobody counts any more."""
 
     sequence: int
     from_ms: int
     to_ms: int
-    """0 if it was never closed: its process was killed."""
+    """End of the interval; 0 if it was never closed because its process was killed."""
     stored_ms: int
     counts: list[tuple[UsageKey, Counts]]
-    """In the order of the slots, of keys that have any."""
+    """Counts in the order of the slots, of keys that have any."""
     marks: dict[PartitionName, Mark]
 
 
 def read_interval(data: bytes) -> Interval | None:
-    """None for a file that was never begun, or is none."""
+    """Parses a file of counters; None if it was never begun, or is another kind of file."""
     if len(data) < SLOT_BYTES:
         return None
     head = _unpack_words(data, 0)

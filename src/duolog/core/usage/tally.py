@@ -1,8 +1,8 @@
-"""Counts what one key uses: a few additions in place, on the path of every request.
+"""Counts the usage of one key: a few additions in place, on the path of every request.
 
-A tally is made once and kept by whatever is counted: a queue, a topic, a door. Its place in the
-counters is found when it is first used in an interval, and given up with the interval. What is
-produced is not even added: see partition_tally.py.
+A tally is made once and kept by what it counts: a queue, a topic, a door. Its slot is found on
+first use in an interval, and given up with the interval. Produced records are not even added: see
+partition_tally.py.
 """
 
 from array import array
@@ -13,7 +13,7 @@ from duolog.core.usage.slots import BYTE_SECONDS, BYTES, ERRORS, MESSAGES, WORDS
 
 
 class Places(Protocol):
-    """Where tallies find their places (broker/usage/meter.py)."""
+    """Source of slots for tallies (broker/usage/meter.py)."""
 
     def attach(self, tally: "Tally") -> Place: ...
 
@@ -25,7 +25,7 @@ class Tally:
         self._places = places
         self.key = key
         self.cells: memoryview | None = None
-        """The counters; None until it is used in this interval."""
+        """Counters; None until first use in this interval."""
         self.at = 0
 
     def detach(self) -> None:
@@ -37,7 +37,7 @@ class Tally:
         return cells
 
     def count(self, messages: int, size: int, requests: int = 1) -> None:
-        """Requests that moved so many messages, of so many bytes together."""
+        """Counts requests that moved so many messages, of so many bytes together."""
         cells = self.cells
         if cells is None:
             cells = self._attach()
@@ -48,7 +48,7 @@ class Tally:
             cells[at + BYTES] += size
 
     def fail(self, errors: int = 1, *, requests: int = 1) -> None:
-        """So many errors were answered to so many requests that are not counted yet."""
+        """Counts error answers; `requests` are those not counted yet."""
         cells = self.cells
         if cells is None:
             cells = self._attach()
@@ -56,14 +56,14 @@ class Tally:
         cells[self.at + ERRORS] += errors
 
     def add_messages(self, messages: int) -> None:
-        """Of which nobody asked for anything."""
+        """Counts messages that were moved without a request."""
         cells = self.cells
         if cells is None:
             cells = self._attach()
         cells[self.at + MESSAGES] += messages
 
     def store(self, size: int, byte_seconds: int) -> None:
-        """So much is stored now, and was for that long."""
+        """Counts stored bytes: how many there are now, and byte-seconds since the last time."""
         cells = self.cells
         if cells is None:
             cells = self._attach()
@@ -72,11 +72,11 @@ class Tally:
 
 
 SCRATCH: Place = (memoryview(array("q", bytes(8 * WORDS))), 0)
-"""Counted here, it counts for nothing."""
+"""Slot whose counts are thrown away."""
 
 
 class Nowhere:
-    """The places of what is not metered."""
+    """Source of slots for what is not metered."""
 
     def attach(self, tally: Tally) -> Place:
         return SCRATCH
@@ -84,4 +84,4 @@ class Nowhere:
 
 UNMETERED_KEY = UsageKey("", "", "", "")
 UNMETERED = Tally(Nowhere(), UNMETERED_KEY)
-"""For what belongs to the system itself, and where metering is off."""
+"""Tally of the system's own resources, and of all when metering is off."""

@@ -1,11 +1,11 @@
-"""Sums of usage by key, of which there are not more than a maximum."""
+"""Sums of usage by key, with a limit on the number of keys."""
 
 from collections.abc import Iterable, Iterator
 
 from duolog.core.usage.keys import NOTHING, OTHER, Counts, UsageKey
 
 KEYS_MAX = 8_192
-"""What comes then is added together."""
+"""Limit of keys; further ones are added together."""
 
 
 class Totals:

@@ -1,4 +1,4 @@
-"""AlterConfigs: replace all settings of a topic by those given."""
+"""AlterConfigs: replaces all of a topic's own settings by those given."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

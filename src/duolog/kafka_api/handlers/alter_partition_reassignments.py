@@ -1,6 +1,6 @@
-"""AlterPartitionReassignments: bring partitions to other brokers, or stop doing so.
+"""AlterPartitionReassignments: moves partitions to other brokers, or cancels such moves.
 
-Answered once the cluster has taken it on; ListPartitionReassignments shows how it goes.
+Answered once the request is recorded; ListPartitionReassignments shows the progress.
 """
 
 from typing import Any
@@ -52,5 +52,5 @@ def _check_factor(broker: Broker, topic: str, index: int, wanted: int) -> None:
     present = len(state.replicas) - len(state.removing)
     if wanted != present:
         raise InvalidReplicationFactor(
-            f"partition {index} of '{topic}' has {present} replicas, and {wanted} are not as many"
+            f"partition {index} of '{topic}' has {present} replicas; {wanted} would change that"
         )

@@ -1,4 +1,4 @@
-"""CreatePartitions: let topics grow."""
+"""CreatePartitions: adds partitions to topics."""
 
 from collections import Counter
 from typing import Any
@@ -31,16 +31,16 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
 
 
 def _assignment(broker: Broker, wanted: Any) -> Assignment | None:
-    """Of the new partitions, where the client has chosen it."""
+    """Replicas of each new partition, if the client has chosen them."""
     topic = broker.catalog.get(wanted.name)
     if topic.internal:
-        # A group's offsets are found by its name and the number of partitions.
+        # The partition of a group's offsets follows from its name and the number of partitions.
         raise InvalidTopic(f"'{topic.name}' is internal and keeps its partitions")
     if wanted.assignments is None:
         return None
     new = wanted.count - topic.partitions
     if new > 0 and len(wanted.assignments) != new:
         raise InvalidReplicaAssignment(
-            f"{new} partitions are new, and {len(wanted.assignments)} are assigned"
+            f"{new} partitions are to be added, but {len(wanted.assignments)} are assigned"
         )
     return {topic.partitions + at: each.broker_ids for at, each in enumerate(wanted.assignments)}

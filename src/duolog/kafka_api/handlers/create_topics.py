@@ -41,7 +41,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
 
 async def _create(broker: Broker, wanted: Any, *, validate_only: bool) -> Topic:
     if is_reserved(wanted.name):
-        # Groups keep their offsets in it and rely on the settings that they make it with.
+        # Groups keep their offsets in it and rely on the settings with which they create it.
         raise InvalidTopic(f"'{wanted.name}' is the name of an internal topic")
     overrides = {}
     for config in wanted.configs:
@@ -60,7 +60,8 @@ async def _create(broker: Broker, wanted: Any, *, validate_only: bool) -> Topic:
 
 
 def _layout(broker: Broker, wanted: Any) -> tuple[int, int | None, Assignment | None]:
-    """How many partitions and replicas, or which ones where the client has chosen them."""
+    """Number of partitions, replication factor, and the replicas where the client has chosen
+    them."""
     if not wanted.assignments:
         count: int = wanted.num_partitions
         if count == _UNSAID:
@@ -69,8 +70,8 @@ def _layout(broker: Broker, wanted: Any) -> tuple[int, int | None, Assignment | 
         return count, None if factor == _UNSAID else factor, None
     if (wanted.num_partitions, wanted.replication_factor) != (_UNSAID, _UNSAID):
         raise InvalidRequest(
-            "a replica assignment says how many partitions and replicas there are; do not"
-            " give their numbers, too"
+            "a replica assignment implies the numbers of partitions and replicas; do not"
+            " give these, too"
         )
     assignment = {each.partition_index: each.broker_ids for each in wanted.assignments}
     if len(assignment) < len(wanted.assignments):
@@ -79,7 +80,7 @@ def _layout(broker: Broker, wanted: Any) -> tuple[int, int | None, Assignment | 
 
 
 def _factor(broker: Broker, wanted: Any) -> int:
-    """How many replicas each partition of what was just made, or checked, has."""
+    """Replication factor of a topic that was just created or validated."""
     if wanted.assignments:
         return len(wanted.assignments[0].broker_ids)
     asked: int = wanted.replication_factor

@@ -1,4 +1,4 @@
-"""DeleteGroups: forget groups without members, and all that they committed."""
+"""DeleteGroups: deletes groups without members, with their committed offsets."""
 
 import asyncio
 from typing import Any
@@ -10,7 +10,7 @@ from duolog.model.errors import Refusal
 
 
 async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:
-    # Together, so that they share the disk's syncs.
+    # Concurrently, so that they share fsyncs.
     codes = await asyncio.gather(*(_delete(broker, each) for each in request.groups_names))
     return {
         "results": [

@@ -1,4 +1,4 @@
-"""DeleteRecords: move the start of a partition, so that what is before it can go."""
+"""DeleteRecords: advances a partition's start offset, so that older segments can be removed."""
 
 from typing import Any
 

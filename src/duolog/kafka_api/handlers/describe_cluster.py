@@ -1,4 +1,4 @@
-"""DescribeCluster: which brokers there are."""
+"""DescribeCluster: the cluster's id, controller and reachable brokers."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
     if endpoint_type != _BROKERS:
         return {
             "error_code": int(ErrorCode.MISMATCHED_ENDPOINT_TYPE),
-            "error_message": "this address serves clients of brokers",
+            "error_message": "this endpoint serves broker clients, not controller clients",
             "endpoint_type": _BROKERS,
         }
     described = {

@@ -1,4 +1,4 @@
-"""DescribeConfigs: every setting of a topic or of this node, with its source and meaning."""
+"""DescribeConfigs: every setting of a topic or of this node, with its source and documentation."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,8 @@ from duolog.model.errors import InvalidRequest, Refusal
 from duolog.model.names import check_topic_name
 
 _CLUSTER_WIDE = ""
-"""Names the defaults of all brokers; there are none, because each node has its own settings."""
+"""Resource name of the defaults of all brokers; there are none, as each node has its own
+settings."""
 
 
 async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: how much of the data directory each partition takes."""
+"""DescribeLogDirs: bytes that each partition takes in the data directory."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,12 +32,12 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
 
 
 def _log_dir(broker: Broker) -> str:
-    """From the root on: whoever asks does not know where the node was started."""
+    """Absolute path, because clients do not know the node's working directory."""
     return str(Path(broker.settings.text("data.dir")).absolute())
 
 
 def _wanted(broker: Broker, topics: Iterable[Any] | None) -> Iterable[Partition]:
-    """A partition that is not here is left out, as in Kafka: another broker may have it."""
+    """The partitions on this node among those named; others are left out, as in Kafka."""
     if topics is None:
         return broker.partitions()
     named = {(topic.topic, index) for topic in topics for index in topic.partitions}

@@ -11,7 +11,7 @@ from duolog.model.errors import InvalidRequest, Refusal, UnknownTopicOrPartition
 from duolog.model.names import check_topic_name
 
 _PAGE_PARTITIONS_MAX = 2_000
-"""Most partitions in one response, whatever the client asks for."""
+"""Limit of partitions in one response, whatever the client asks for."""
 
 
 async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:

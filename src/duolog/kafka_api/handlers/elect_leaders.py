@@ -1,4 +1,4 @@
-"""ElectLeaders: let the preferred replica lead, or anybody where nobody may."""
+"""ElectLeaders: elects preferred leaders, or unclean ones for partitions without any leader."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -24,7 +24,7 @@ async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]
     for topic, indexes in _wanted(broker, request.topic_partitions):
         partitions = [await _elect(elect, topic, index) for index in indexes]
         if asked_for_all:
-            # Whoever names no partition wants to know about those that had to change.
+            # A request for all partitions is answered only with those whose leader had to change.
             needless = code_of(ElectionNotNeeded())
             partitions = [each for each in partitions if each["error_code"] != needless]
         if partitions or not asked_for_all:

@@ -1,7 +1,7 @@
-"""Fetch: answer with file ranges, or park until there is enough to read.
+"""Fetch: answers with file ranges, or parks until there is enough to read.
 
-A parked request is registered with each of its partitions and looks again when one of their
-high watermarks advances, or when its time is up; nothing polls.
+A parked request is registered with each of its partitions and looks again when one of their high
+watermarks advances, or when its time is up; nothing polls.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ NO_OFFSET = -1
 NO_REPLICA = -1
 
 COPIED_BYTES_MAX = 32 * 1024
-"""Up to this size, reading the records into the response costs less than a sendfile."""
+"""Size up to which reading records into the response costs less than a sendfile."""
 
 Key = tuple[Topic, int]
 
@@ -118,7 +118,7 @@ class FetchAnswer:
         self._timer = self._handler.loop.call_later(wait_ms_max / 1000, self.time_out)
 
     def advanced(self) -> None:
-        """A partition has more to read; look again once this event is over."""
+        """Schedule another look after this event: a partition has more to read."""
         if self._scheduled is None:
             self._scheduled = self._handler.loop.call_soon(self._look_again)
 
@@ -156,7 +156,8 @@ class FetchAnswer:
         self._encode([], code_of(refusal), NO_SESSION)
 
     def _try_answer(self, *, final: bool) -> bool:
-        """Read what there is; True when that is an answer."""
+        """Read all partitions; True if the result is to be sent: enough bytes, an error, or the
+        time is up."""
         found: dict[Topic, list[Fetched[Chunk]]] = {}
         left = self._bytes_max
         total = 0
@@ -254,7 +255,7 @@ class FetchAnswer:
                 else:
                     wanted.told_high_watermark = result[2]
                     wanted.told_start_offset = result[4]
-        # Who was served goes to the end, so that a full answer never starves the others.
+        # Served partitions go to the end, so that a full response never starves the others.
         for key in served:
             moved = partitions.pop(key, None)
             if moved is not None:
@@ -319,7 +320,7 @@ class FetchHandler:
         wanted: dict[Key, Wanted] = {}
         try:
             if request.replica_id >= 0:
-                raise InvalidRequest("replicas copy through the listener of the other nodes")
+                raise InvalidRequest("replicas must fetch through the peer listener")
             session = self._session_of(request, version)
             wanted = _update(session, request)
             if session is not None:
@@ -359,7 +360,7 @@ def _update(session: Session[Topic] | None, request: FetchRequest) -> dict[Key, 
             wanted.pop((topic, index), None)
     for topic, partitions in request.topics:
         for index, leader_epoch, offset, _, _, asked_bytes_max in partitions:
-            # Whatever is asked for, one batch is answered: a reader has to get on.
+            # One batch is returned whatever the limit, so that every reader makes progress.
             bytes_max = max(0, asked_bytes_max)
             known = wanted.get((topic, index))
             if known is None:

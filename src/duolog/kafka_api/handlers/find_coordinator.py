@@ -1,4 +1,4 @@
-"""FindCoordinator: which broker serves a group."""
+"""FindCoordinator: the broker that coordinates a group."""
 
 from typing import Any
 
@@ -50,19 +50,19 @@ async def _find(broker: Broker, group_id: str) -> NodeEndpoint:
         index = await broker.groups.locate(group_id)
         leader = broker.catalog.leader_of(OFFSETS_TOPIC, index)
     except Refusal as refusal:
-        # The one answer at which every client asks again, whatever keeps the offsets' topic
-        # from being made: a full disk, a store that does not answer, too few brokers.
+        # The one error that every client retries, whatever keeps the offsets topic from being
+        # created: a full disk, an unavailable metadata store, too few brokers.
         raise CoordinatorNotAvailable(str(refusal)) from refusal
     found = None if leader is None else endpoint(broker, leader)
     if found is None:
-        raise CoordinatorNotAvailable("nobody leads the group's partition at the moment")
+        raise CoordinatorNotAvailable("no reachable node leads the group's partition now")
     return found
 
 
 def _check_key_type(key_type: int) -> None:
     if key_type == TRANSACTION_KEY:
-        raise TransactionsUnsupported("transactions are not offered")
+        raise TransactionsUnsupported("transactions are not supported")
     if key_type == SHARE_KEY:
-        raise InvalidRequest("share groups are not offered")
+        raise InvalidRequest("share groups are not supported")
     if key_type != GROUP_KEY:
-        raise InvalidRequest(f"coordinators are not found by keys of type {key_type}")
+        raise InvalidRequest(f"there are no coordinators for keys of type {key_type}")

@@ -1,4 +1,4 @@
-"""Heartbeat: a member shows that it is alive, and learns whether to join again."""
+"""Heartbeat: keeps a member's session alive, and tells it when to rejoin."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: change single settings of a topic and leave the others."""
+"""IncrementalAlterConfigs: changes single settings of a topic and keeps the others."""
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
@@ -49,7 +49,7 @@ def _apply(config: Any, overrides: dict[str, str], defaults: Mapping[str, str]) 
         case Operation.APPEND | Operation.SUBTRACT as operation:
             setting = TOPIC_SETTINGS.get(config.name)
             if setting is None or setting.kind != "list":
-                raise InvalidConfig(f"{config.name} is no list that can be added to or taken from")
+                raise InvalidConfig(f"{config.name} is not a list; APPEND and SUBTRACT need one")
             in_force = overrides.get(config.name, defaults.get(config.name, setting.default_text))
             items, named = _items(in_force), _items(text_of(config))
             if operation == Operation.APPEND:
@@ -58,7 +58,7 @@ def _apply(config: Any, overrides: dict[str, str], defaults: Mapping[str, str]) 
                 items = [item for item in items if item not in named]
             overrides[config.name] = ",".join(items)
         case unknown:
-            raise InvalidRequest(f"{unknown} is no operation on a setting")
+            raise InvalidRequest(f"{unknown} is not a config operation")
 
 
 def _items(text: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""InitProducerId: an id for an idempotent producer.
+"""InitProducerId: a new id for an idempotent producer.
 
-Whoever has one already and asks again gets another, as in Kafka: only with transactions does
-the broker know enough of a producer to let it keep its id with the next epoch.
+A producer that asks again gets another id, as in Kafka: only with transactions does the broker know
+enough of it to let it keep its id with the next epoch.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""JoinGroup: become a member, or stay one through a rebalance. Waits for the others."""
+"""JoinGroup: makes a client a member, or keeps it one through a rebalance. Waits for the others."""
 
 from typing import Any
 
@@ -43,13 +43,13 @@ def _joining(broker: Broker, request: Any, client: Client) -> JoinRequest:
     session_timeout_ms = to_ms(request.session_timeout)
     rebalance_timeout_ms = to_ms(getattr(request, "rebalance_timeout", None))
     if rebalance_timeout_ms < 0:
-        # Before there was a time-out of its own, the session's also bounded the rebalance.
+        # Old versions have no rebalance time-out; the session's applies to both.
         rebalance_timeout_ms = session_timeout_ms
     return JoinRequest(
         member_id=request.member_id,
         instance_id=instance_id,
         client_id=client.client_id,
-        # Tools expect an address as Java prints it: after the host name, which is not looked up.
+        # Tools expect an address as Java prints it: behind the host name, which is left empty.
         client_host=f"/{client.host}",
         session_timeout_ms=session_timeout_ms,
         rebalance_timeout_ms=rebalance_timeout_ms,

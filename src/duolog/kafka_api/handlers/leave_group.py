@@ -1,4 +1,4 @@
-"""LeaveGroup: members go, themselves or by an operator's hand; one of them in old versions."""
+"""LeaveGroup: removes members at their own or an operator's request; old versions name only one."""
 
 from typing import Any
 

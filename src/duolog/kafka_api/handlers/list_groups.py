@@ -8,7 +8,7 @@ from duolog.kafka_api.errors import code_of
 from duolog.model.errors import Refusal
 
 CLASSIC = "classic"
-"""The type of every group here: its members agree among themselves, through a leader."""
+"""The type of every group here: a leader among its members assigns the partitions."""
 
 
 async def handle(broker: Broker, request: Any, client: Client) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""ListOffsets: the first, the last, or the first offset from a time on.
+"""ListOffsets: a partition's first or last offset, or the first one from a time on.
 
-Nothing at or past the high watermark is ever named. There are no transactions, so the last
-stable offset is the high watermark, and the isolation level makes no difference.
+No offset past the high watermark is ever named. There are no transactions, so the last stable
+offset is the high watermark, and the isolation level makes no difference.
 """
 
 from enum import IntEnum
@@ -18,7 +18,7 @@ _UNKNOWN = -1
 
 
 class Special(IntEnum):
-    """Times before 1970 that ask for something else than a time."""
+    """Negative timestamps that ask for a special offset instead of a time."""
 
     LATEST = -1
     EARLIEST = -2
@@ -101,6 +101,6 @@ async def _find(broker: Broker, partition: Partition, timestamp: int, version: i
 
 
 def _check_current(partition: Partition) -> None:
-    """The end that a client was told must not seem to go back when the leader changes."""
+    """Refuse while a new leader does not know the high watermark, lest the end seems to go back."""
     if not partition.is_current:
-        raise OffsetNotAvailable("the new leader does not know yet what is committed")
+        raise OffsetNotAvailable("the new leader does not know the high watermark yet")

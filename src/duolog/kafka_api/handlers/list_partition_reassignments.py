@@ -1,6 +1,6 @@
-"""ListPartitionReassignments: which partitions are on their way to other brokers.
+"""ListPartitionReassignments: the partitions that are being moved to other brokers.
 
-What is not on its way is left out, whether it exists or not.
+Partitions that are not being moved are left out, whether they exist or not.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,8 @@
-"""Metadata: which topics there are and who leads them. Encoded topics are kept until they, a
-partition of them, or the nodes change, because every client asks for them again and again."""
+"""Metadata: topics, their partitions and leaders.
+
+Encoded topics are cached until the topic, one of its partitions, or the set of nodes changes,
+because every client asks for them again and again.
+"""
 
 import uuid
 
@@ -24,16 +27,16 @@ from duolog.wire.kafka.metadata import (
 from duolog.wire.kafka.primitives import NO_UUID
 
 ENCODED_TOPICS_MAX = 20_000
-"""Topics remembered in encoded form, over all versions of the request."""
+"""Limit of cached topics, counted once per version of the request."""
 
 
 class MetadataHandler:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._encoded: dict[tuple[int, bool, uuid.UUID], tuple[Topic, int, bytes]] = {}
-        """With the revision of the partitions' states that the bytes show."""
+        """Cached topics, with the revision of the partition states that the bytes show."""
         self._alive: frozenset[int] = frozenset()
-        """The nodes that were alive when they were encoded."""
+        """Nodes that were alive when the cached topics were encoded."""
 
     def parse(self, version: int, body: memoryview) -> MetadataRequest:
         return parse_request(version, body, 0, len(body))
@@ -81,10 +84,10 @@ class MetadataHandler:
     async def _find(self, name: str | None, topic_id: bytes | None, may_create: bool) -> Topic:
         broker = self._broker
         if topic_id is not None:
-            # Beside an id the name means nothing: Kafka's own clients send an empty one.
+            # With an id the name is ignored: Kafka's own clients send an empty one.
             return broker.catalog.by_id(uuid.UUID(bytes=topic_id))
         if name is None:
-            raise UnknownTopicId("a topic was asked for without a name or an id")
+            raise UnknownTopicId("the request gives a topic neither a name nor an id")
         check_topic_name(name)
         try:
             return broker.catalog.get(name)
@@ -95,7 +98,8 @@ class MetadataHandler:
         return await broker.create_topic_if_missing(name)
 
     def _notice_nodes(self) -> None:
-        """Which replicas are offline, and whether a leader can be reached, depends on them."""
+        """Empty the cache if nodes came or went: offline replicas and reachable leaders depend on
+        them."""
         alive = self._broker.catalog.nodes.live.keys()
         if alive != self._alive:
             self._alive = frozenset(alive)
@@ -121,7 +125,7 @@ class MetadataHandler:
         state = self._broker.catalog.partition_state(topic, index)
         code, leader = 0, state.leader
         if leader not in self._alive:
-            # A client that is told to wait asks again; one that is sent to a dead node hangs.
+            # A client that is told to wait retries; one that is sent to a dead node hangs.
             code, leader = int(ErrorCode.LEADER_NOT_AVAILABLE), NO_LEADER
         offline = tuple(node for node in state.replicas if node not in self._alive)
         return code, index, leader, state.leader_epoch, state.replicas, state.in_sync, offline

@@ -1,4 +1,4 @@
-"""OffsetCommit: a group notes how far it came. Answered once that is durable."""
+"""OffsetCommit: stores a group's offsets. Answered once they are durable."""
 
 from typing import Any
 

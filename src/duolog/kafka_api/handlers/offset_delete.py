@@ -1,4 +1,4 @@
-"""OffsetDelete: forget how far a group came, for topics that it no longer reads."""
+"""OffsetDelete: deletes a group's offsets for topics that it no longer reads."""
 
 from typing import Any
 

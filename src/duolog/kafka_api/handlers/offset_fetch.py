@@ -1,6 +1,6 @@
-"""OffsetFetch: how far groups came; one group in old versions, many from version 8 on.
+"""OffsetFetch: committed offsets of one group, or from version 8 on of several.
 
-Nothing is ever uncertain here, as there are no transactions, so `require_stable` is met.
+There are no transactions, so every committed offset is stable and `require_stable` always holds.
 """
 
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ def _asked(
     ids = {"topic_id": asked.topic_id} if hasattr(asked, "topic_id") else {}
     if isinstance(topic, UnknownTopicId):
         return _topic("", [_refused(index, topic) for index in asked.partition_indexes], **ids)
-    # A topic that is not there has no offsets either, which is not an error to ask for.
+    # An unknown topic has no offsets; asking for them is not an error.
     name = asked.name if isinstance(topic, Refusal) else topic.name
     partitions = [
         _partition(index, offsets.get(TopicPartition(name, index), NOTHING_COMMITTED))

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where an epoch ended, so that a reader finds where its log was cut."""
+"""OffsetForLeaderEpoch: the end offset of an epoch, by which a reader detects truncation."""
 
 from typing import Any
 

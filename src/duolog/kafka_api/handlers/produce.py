@@ -1,7 +1,7 @@
-"""Produce: stage every batch of a read event, write once per partition, answer in order.
+"""Produce: stages every batch of a read event, writes once per partition, answers in order.
 
-The hot path. Batches are memoryviews of the connection's receive buffer; they are written to
-the log before the read event ends, so nothing is copied and nothing outlives the buffer.
+The hot path. Batches are memoryviews of the connection's receive buffer; they are written to the
+log before the read event ends, so nothing is copied and nothing outlives the buffer.
 """
 
 from typing import TYPE_CHECKING
@@ -121,11 +121,11 @@ class ProduceAnswer:
         )
 
     def abandon(self) -> None:
-        """The records stay; there is only nobody left to tell."""
+        """Do nothing: the records stay, there is only no client left to tell."""
 
 
 class _PartitionResult:
-    """Where the outcome of one partition goes: its place in the answer."""
+    """Waits for one partition's outcome and writes it to its row of the answer."""
 
     __slots__ = ("_answer", "_at", "_is_settled", "_partitions", "_tally")
 
@@ -163,7 +163,8 @@ class ProduceHandler:
         self._stats = stats
         self._now_ms = 0
         self.staged: list[tuple[Partition, int, int, Waiter]] = []
-        """The partition, its end offset behind the batch, the acks asked for, and who waits."""
+        """Staged batches: the partition, its end offset behind the batch, acks, and the waiting
+        answer."""
         self._touched: dict[Partition, None] = {}
 
     def stage(
@@ -179,8 +180,8 @@ class ProduceHandler:
     ) -> ProduceAnswer:
         """Check and stage the request's batches. `write` must follow in the same read event.
 
-        `shape_at` is where the frame goes on after the correlation id: if more requests of
-        this shape may follow, the connection is given a lane for them.
+        `shape_at` is the position behind the frame's correlation id: if more requests of this shape
+        may follow, the connection is given a lane for them.
         """
         if not self.staged:
             self._now_ms = self._clock.now_ms()
@@ -205,7 +206,7 @@ class ProduceHandler:
                 try:
                     partition = self._partition(topic, index, acks)
                     if records is None:
-                        raise CorruptBatch("there are no records")
+                        raise CorruptBatch("the request holds no records")
                     if request.transactional_id is not None:
                         raise TransactionsUnsupported("transactions are not supported")
                     if partition.produced.cells is None:
@@ -249,9 +250,9 @@ class ProduceHandler:
         end: int,
         now_ns: int,
     ) -> LaneAnswer | None:
-        """As `stage`, for a frame that begins with the lane's shape, which ends at `position`.
+        """Stage a frame that begins with the lane's shape, which ends at `position`.
 
-        None when the frame does not go on as it should; nothing has been done then.
+        Returns None, with nothing done, if the rest of the frame is not as the lane expects.
         """
         records = records_after(lane.version, frame, position, end)
         if records is None:
@@ -280,9 +281,10 @@ class ProduceHandler:
     def serve_on(
         self, lane: Lane, correlation_id: int, frame: memoryview, end: int
     ) -> bytes | LaneAnswer | None:
-        """As `stage_on`, for the only frame of a read event: it is written at once.
+        """Serve the only frame of a read event on a lane, with a write of its own.
 
-        The response if it can be sent now, else the answer that waits.
+        Returns the response if it can be sent now, the answer if it has to wait, or None, with
+        nothing done, if the frame is not as the lane expects.
         """
         records = records_after(lane.version, frame, lane.shape_end, end)
         if records is None:
@@ -318,7 +320,8 @@ class ProduceHandler:
         )
 
     def write(self) -> None:
-        """Write what the read event staged. Afterwards each answer is ready, or waits."""
+        """Write the batches that the read event staged. Afterwards each answer is ready, or
+        waits."""
         failures: dict[Partition, StorageFailed] | None = None
         for partition in self._touched:
             try:
@@ -339,7 +342,7 @@ class ProduceHandler:
         self.staged.clear()
 
     def _partition(self, topic: Topic, index: int, acks: int) -> Partition:
-        """The partition, if it takes such a request."""
+        """The partition, checked to accept a request with these acks."""
         partition = self._routes.get((topic, index))
         if partition is None:
             raise self._broker.unknown(topic, index)

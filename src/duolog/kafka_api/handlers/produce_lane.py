@@ -1,7 +1,7 @@
 """The fast lane: one connection that produces to one partition, in requests of one shape.
 
-Nearly every Produce request is like the one before it but for its records. On a lane nothing
-is parsed but their length, and the answer is one packed struct.
+Nearly every Produce request differs from the previous one only in its records. On a lane only their
+length is parsed, and the answer is one packed struct.
 """
 
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ ACKS_ALL = -1
 NO_OFFSET = -1
 
 SHAPE_AT = 12
-"""Where a frame's shape begins: behind its size, API key, version and correlation id."""
+"""Position of a frame's shape: behind its size, API key, version and correlation id."""
 
 
 class Lane:
@@ -81,7 +81,7 @@ class Lane:
 
 
 class LaneAnswer:
-    """The answer to one request. It waits for the lane's partition itself."""
+    """The answer to one request on a lane; it waits for the lane's partition itself."""
 
     __slots__ = (
         "_correlation_id",
@@ -146,13 +146,13 @@ class LaneAnswer:
         )
 
     def abandon(self) -> None:
-        """The records stay; there is only nobody left to tell."""
+        """Do nothing: the records stay, there is only no client left to tell."""
 
 
 def encode_refused(
     broker: Broker, version: int, topics: list[tuple[Topic, list[Produced]]]
 ) -> bytes:
-    """A response in which something was refused, perhaps because another node leads it."""
+    """A response with refusals, and with leader hints for partitions that have moved."""
     codes = [((topic, row[0]), row[1]) for topic, rows in topics for row in rows]
     moved = current_leaders(broker, codes)
     return encode_response(

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader hands in the assignment, everybody is given a part of it."""
+"""SyncGroup: takes the assignment from the group's leader, and gives each member its part."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""What one node answers another, one module per kind of request."""
+"""Handlers of the requests between nodes, one module per kind."""

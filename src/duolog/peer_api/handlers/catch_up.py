@@ -1,4 +1,4 @@
-"""CATCH_UP_*: another node waits until this one has acted upon a change of the metadata."""
+"""CATCH_UP_*: answers once this node has applied a metadata change that another node made."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from duolog.ports.peers import Caller
 
 
 class CatchUpHandler:
-    """A PeerHandler."""
+    """Implements PeerHandler."""
 
     def __init__(self, follower: StoreFollower[Any]) -> None:
         self._follower = follower

@@ -1,4 +1,4 @@
-"""FETCH: a follower copies the partitions that this node leads."""
+"""FETCH: serves a follower with records of the partitions that this node leads."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from duolog.ports.transport import Chunk, FileRange
 from duolog.wire.peer.copying import CopyAnswer, decode_request, encode_answer_head
 
 COPIED_BYTES_MAX = 32 * 1024
-"""Up to this size, reading the records into the answer costs less than a sendfile."""
+"""Size up to which copying the records into the answer costs less than a sendfile."""
 
 
 class FetchHandler:
-    """A PeerHandler."""
+    """Implements PeerHandler."""
 
     def __init__(self, copies: ServedCopies) -> None:
         self._copies = copies

@@ -1,4 +1,4 @@
-"""QUEUE_*: the front ends of other nodes use what this node leads of its queues."""
+"""QUEUE_*: serves the queue partitions that this node leads to other nodes' front ends."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
@@ -18,13 +18,17 @@ class ServedQueues(Protocol):
 
 async def _send(queue: QueueLink, asked: requests.SendAsked) -> Any:
     return requests.packed(
-        await queue.send(asked.messages, layout=asked.layout, known_in=asked.known_in)
+        await queue.send(
+            asked.messages, topic_revision=asked.topic_revision, only_known_to=asked.only_known_to
+        )
     )
 
 
 async def _accept(queue: QueueLink, asked: requests.AcceptAsked) -> Any:
     return requests.packed(
-        await queue.accept(asked.records, layout=asked.layout, known_in=asked.known_in)
+        await queue.accept(
+            asked.records, topic_revision=asked.topic_revision, only_known_to=asked.only_known_to
+        )
     )
 
 
@@ -87,7 +91,7 @@ _ANSWERS: dict[PeerKind, tuple[Any, Callable[[QueueLink, Any], Awaitable[Any]]]]
 
 
 def queue_handlers(queues: ServedQueues) -> PeerHandlers:
-    """By the kind of request."""
+    """Handlers of the queue requests, by kind."""
     return {kind: _handler(queues, *answering) for kind, answering in _ANSWERS.items()}
 
 
@@ -98,7 +102,7 @@ def _handler(
         try:
             asked = requests.decode(body, kind)
         except msgspec.MsgspecError as error:
-            raise InvalidRequest(f"node {caller.node} asks nonsense: {error}") from error
+            raise InvalidRequest(f"node {caller.node} sent a malformed request: {error}") from error
         return requests.encode(await answer(queues.served(asked.queue, asked.id), asked))
 
     return handle

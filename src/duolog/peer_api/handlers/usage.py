@@ -1,4 +1,4 @@
-"""USAGE_APPEND: another node writes its usage lines to a partition that this one leads."""
+"""USAGE_APPEND: appends another node's usage lines to a partition that this node leads."""
 
 from duolog.broker.broker import Broker
 from duolog.broker.usage.topic import append_asked
@@ -6,7 +6,7 @@ from duolog.ports.peers import Caller
 
 
 class UsageHandler:
-    """A PeerHandler."""
+    """Implements PeerHandler."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

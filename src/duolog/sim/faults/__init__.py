@@ -1,5 +1,5 @@
-"""What goes wrong, and when.
+"""Faults that befall nodes, links, disks, clocks and the store, and their schedule.
 
-Only what destroys data that was durable, a wiped disk or a flipped bit, befalls one node of a
-cluster alone: no cluster keeps what all of its disks have lost.
+Faults that destroy durable data (a wiped disk, a flipped bit) befall only one node of a cluster: no
+cluster keeps data that all of its disks have lost.
 """

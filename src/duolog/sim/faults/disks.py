@@ -48,7 +48,7 @@ def _failing_write(scene: Scene, number: int) -> Undo:
 
 
 def _flipped_bit(scene: Scene, number: int) -> Undo:
-    """In a sealed segment, where scrubbing will find it."""
+    """Flip a bit in a sealed segment, where scrubbing will find it."""
     device = _device(scene, number)
     logs = [(path, inode) for path, inode in device.names.files() if path.endswith(".log")]
     sealed = [
@@ -83,4 +83,4 @@ KINDS: dict[str, Fault] = {
 }
 
 DESTROYING = frozenset(("flipped-bit", "wiped-disk"))
-"""What was durable. They befall the victim only."""
+"""Kinds that destroy durable data; they befall the victim only."""

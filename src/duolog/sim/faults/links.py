@@ -1,4 +1,4 @@
-"""Networks that do not carry, or carry late."""
+"""Links that lose packets, delay them, or break connections."""
 
 from duolog.sim.cluster import CLIENT
 from duolog.sim.faults.scene import Fault, Scene, Undo, nothing
@@ -8,7 +8,7 @@ DELAYS_MS = (20, 100, 500, 2_000)
 
 
 def _isolate(scene: Scene, number: int) -> Undo:
-    """From all others and the store; half of the time from clients, too."""
+    """Cut a node off from all others and the store; half of the time from clients, too."""
     mine = scene.name(number)
     targets = [*scene.others(number), STORE]
     if scene.random.random() < 0.5:
@@ -23,7 +23,7 @@ def _cut_one_way(scene: Scene, number: int) -> Undo:
 
 
 def _cut_between_nodes(scene: Scene, number: int) -> Undo:
-    """Everybody still reaches the store, and takes the others to be alive."""
+    """Cut a node off from the others; all still reach the store and believe each other alive."""
     return scene.cut(_both_ways(scene.name(number), scene.others(number)))
 
 
@@ -32,7 +32,8 @@ def _cut_from_store(scene: Scene, number: int) -> Undo:
 
 
 def _delay(scene: Scene, number: int) -> Undo:
-    """Each packet by another time: what goes over different connections is overtaken."""
+    """Delay each packet by a random time, so that packets of different connections overtake each
+    other."""
     links = scene.cluster.links
     most_ms = scene.random.choice(DELAYS_MS)
     pairs = _both_ways(scene.name(number), [*scene.others(number), STORE, CLIENT])
@@ -54,8 +55,8 @@ def _reset(scene: Scene, number: int) -> Undo:
 
 
 def _reject(scene: Scene, number: int) -> Undo:
-    """Something in between breaks connections off and refuses new ones, as the kernel of a
-    process that has ended would."""
+    """Break connections to a node off and refuse new ones, as a middlebox, or the kernel of a
+    process that has ended, would."""
     cluster, mine = scene.cluster, scene.name(number)
     pairs = [(other, mine) for other in scene.others(number) if scene.random.random() < 0.7]
     for pair in pairs:

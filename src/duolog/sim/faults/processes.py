@@ -1,4 +1,4 @@
-"""Nodes that end, or stand still."""
+"""Nodes that crash, restart, lose power, or pause."""
 
 from duolog.sim.faults.scene import Fault, Scene, Undo, nothing
 
@@ -11,7 +11,7 @@ def _kill(scene: Scene, number: int) -> Undo:
 
 
 def _restart(scene: Scene, number: int) -> Undo:
-    """In an orderly way, unless that takes too long."""
+    """Stop a node in an orderly way; kill it if that takes too long, then start it."""
     scene.cluster.stop(number)
 
     def undo() -> None:
@@ -27,7 +27,7 @@ def _power_cut(scene: Scene, number: int) -> Undo:
 
 
 def _power_cut_while_writing(scene: Scene, number: int) -> Undo:
-    """At the next change of the disk, or one soon after it, between any two of them."""
+    """Cut the power at the next change of the disk or one soon after, between any two of them."""
     scene.cluster.hold_down(number)
     device = scene.cluster.machine(number).device
     device.operations_left = scene.random.randrange(OPERATIONS_MAX)

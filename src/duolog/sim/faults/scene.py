@@ -1,4 +1,4 @@
-"""Where faults happen, and what several kinds of them need."""
+"""The cluster that faults act on, and operations that several kinds of faults share."""
 
 from collections.abc import Callable
 from random import Random
@@ -15,7 +15,7 @@ class Scene:
         self.victim = random.choice(cluster.numbers)
         """The one node whose disk may lose what it had."""
         self.has_flipped = False
-        """Whether the victim's copies may differ from the others."""
+        """True if a bit was flipped on the victim's disk, so that its copies may differ."""
 
     def name(self, number: int) -> str:
         return self.cluster.machine(number).name
@@ -37,8 +37,8 @@ class Scene:
 
 
 Fault = Callable[[Scene, int], Undo]
-"""Lets it happen to a node; what is returned ends it."""
+"""Makes a fault befall a node; returns a function that ends it."""
 
 
 def nothing() -> None:
-    """What happened cannot be taken back, or is over."""
+    """Undo of a fault that is over at once or cannot be taken back."""

@@ -1,4 +1,4 @@
-"""When things go wrong: which kind of fault befalls which node, and for how long.
+"""Schedule of faults: which kind befalls which node when, and for how long.
 
 Faults of different nodes overlap, and so do those of one node.
 """
@@ -28,13 +28,13 @@ class Faults:
         self._random = random
         self.scene = Scene(cluster, random)
         self.log: list[str] = []
-        """What happened, for whoever replays it."""
+        """Every fault with its time, printed when a seed is replayed."""
         self.count = 0
         self._kinds = [kind for kind in KINDS if not only or kind in only]
         self._undone: dict[int, tuple[str, Undo]] = {}
 
     async def run(self, seconds: float) -> None:
-        """For so long, then everything is mended."""
+        """Cause faults for so many seconds, then mend everything."""
         world = self._cluster.world
         end_ns = world.now_ns + int(seconds * NS_PER_S)
         await asyncio.sleep(FIRST_SECONDS)

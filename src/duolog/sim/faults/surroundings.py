@@ -14,7 +14,7 @@ def _clock_jump(scene: Scene, number: int) -> Undo:
 def _store_fail_over(scene: Scene, number: int) -> Undo:
     store = scene.cluster.store
     store.go_away()
-    # Two that overlap are one: the store is back when the first ends.
+    # Two fail-overs that overlap count as one: the store is back when the first ends.
     return store.come_back
 
 

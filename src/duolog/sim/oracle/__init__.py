@@ -1,1 +1,1 @@
-"""Knows what clients were told, and says when the cluster does not keep to it."""
+"""Oracles: remember what clients were told, and report when the cluster breaks a promise."""

@@ -1,4 +1,4 @@
-"""How far a consumer group has come: what was committed is never taken back."""
+"""Committed offsets of a consumer group, which must never go back."""
 
 import asyncio
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class GroupOracle:
             self._check_wanted()
 
     async def until_committed(self, wanted: Mapping[int, int]) -> None:
-        """Until the group has come as far as these offsets of its partitions."""
+        """Wait until the group has committed these offsets, or later ones."""
         self._wanted = wanted
         self._check_wanted()
         await self._reached.wait()
@@ -33,12 +33,13 @@ class GroupOracle:
             self._reached.set()
 
     def fetched(self, partition: int, offset: int, asked_ns: int, at_ns: int) -> None:
-        """By a request that was sent and answered then."""
+        """Check the answer to an OffsetFetch against commits acknowledged before it was asked
+        for."""
         known, known_ns = self.committed.get(partition, (-1, 0))
         if known_ns < asked_ns and offset < known:
             self._verdict.violated(
                 "committed offsets never go back",
                 f"partition {partition} was committed at {known}, is at {offset}",
             )
-        # The answer to its commit may have been lost.
+        # The commit may have succeeded although its answer was lost.
         self.acknowledged(partition, offset, at_ns)

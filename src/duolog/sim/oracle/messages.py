@@ -1,30 +1,30 @@
-"""A message of a queue, as those who sent, received and deleted it know it."""
+"""A message of a queue, as its sender and its receivers know it."""
 
 from typing import NamedTuple
 
 
 class Deletion(NamedTuple):
-    """One that was acknowledged."""
+    """An acknowledged deletion."""
 
     receives: int
     """The receive count of the delivery whose receipt was used."""
     at_ns: int
     is_sure: bool
-    """Whether nobody else can have received the message before."""
+    """True if nobody else can have received the message between that delivery and its deletion."""
 
 
 class Stay:
-    """What was seen of a message in one queue: the one it was sent to, or that of dead letters."""
+    """Deliveries and deletions of a message in one queue: its own, or that of dead letters."""
 
     __slots__ = ("deletions", "hidden_until_ns", "latest", "seen")
 
     def __init__(self) -> None:
         self.seen: dict[int, int] = {}
-        """When the receiver of the delivery with this receive count had it."""
+        """Receive count of each delivery → time at which its receiver had it."""
         self.latest = 0
-        """The highest of these counts."""
+        """The highest receive count seen."""
         self.hidden_until_ns = 0
-        """Not before then does the latest delivery end by itself."""
+        """Earliest time at which the latest delivery's visibility timeout may run out."""
         self.deletions: list[Deletion] = []
 
     def deliver(self, count: int, at_ns: int, hidden_until_ns: int) -> None:
@@ -34,16 +34,17 @@ class Stay:
             self.hidden_until_ns = hidden_until_ns
 
     def went_back(self, count: int, asked_ns: int) -> int | None:
-        """The count that is at odds with a delivery by a receive that was sent then."""
+        """Return a receive count seen that contradicts a delivery asked for at `asked_ns`, if
+        any."""
         for other, at_ns in self.seen.items():
             if other == count or (other > count and at_ns < asked_ns):
                 return other
         return None
 
     def is_over(self, count: int, asked_ns: int) -> bool:
-        """Whether the message was gone by the time of a receive that brought it."""
+        """True if the message was deleted before the receive that brought it was asked for."""
         for deletion in self.deletions:
-            # The very next delivery: there was none in between that made the receipt stale.
+            # The very next delivery after that of the receipt: no other one can have made it stale.
             is_next = count == deletion.receives + 1
             if deletion.at_ns < asked_ns and (deletion.is_sure or is_next):
                 return True
@@ -67,18 +68,19 @@ class Message:
     def __init__(self, group: str, number: int, due_ns: int) -> None:
         self.group = group
         self.number = number
-        """The how manieth of its group."""
+        """Position within its group, counted from 0."""
         self.due_ns = due_ns
-        """Not before then may it be received."""
+        """Earliest time at which it may be received; later than its sending if it is delayed."""
         self.is_sent = False
-        """Whether its sending was acknowledged."""
+        """True once its sending was acknowledged."""
         self.message_id: str | None = None
         self.may_be_deleted = False
-        """Whether somebody has asked for its deletion who may have been heard."""
+        """True once a deletion was asked for that may have taken effect."""
         self.passed_ns: int | None = None
-        """When a later one of its group was received, which is right if this one is dead."""
+        """When a later message of its group was received, which is right only if this one is
+        dead."""
         self.dead_ns: int | None = None
         """When it was first received as a dead letter."""
         self.stay = Stay()
         self.dead = Stay()
-        """As a dead letter."""
+        """Its stay among the dead letters."""

@@ -1,11 +1,12 @@
-"""What senders of a queue were promised, and what receivers saw.
+"""Promises of a queue: compares what senders were told with what receivers see.
 
 A message whose sending was acknowledged is received until it is deleted, and not after: in its
-queue, or among the dead letters once it was received too often. Receive counts only rise. In a
-FIFO queue a message is there once however often it was sent, and those of a group come in
-order, each when the ones before it were deleted.
+queue, or among the dead letters once it was received too often. Receive counts only rise. A FIFO
+queue holds a message once however often it was sent, and hands out the messages of a group in
+order, each after the ones before it were deleted.
 
-Hiding and delays end by a node's clock: these are judged for as long as all clocks agree.
+Visibility timeouts and delays end by a node's clock, so they are judged only while all clocks
+agree.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from duolog.sim.oracle.messages import Deletion, Message, Stay
 from duolog.sim.oracle.verdict import Verdict
 
 GRAIN_NS = 1_000_000
-"""Queues count time in milliseconds."""
+"""Resolution of a queue's times: one millisecond."""
 
 
 class Delivered(NamedTuple):
@@ -24,9 +25,9 @@ class Delivered(NamedTuple):
     body: str
     message_id: str
     receives: int
-    """How often it was received from this queue."""
+    """Times that it was received from this queue so far."""
     is_dead: bool = False
-    """Whether it came from the queue of dead letters."""
+    """True if it came from the queue of dead letters."""
 
 
 class QueueOracle:
@@ -46,19 +47,19 @@ class QueueOracle:
         self._clocks_agree = clocks_agree
         self._is_fifo = is_fifo
         self._receives_max = receives_max
-        """After which a message is a dead letter."""
+        """Receives after which a message becomes a dead letter; None: never."""
         self._messages: dict[str, Message] = {}
         self._sizes: dict[str, int] = {}
-        """How many messages each group had."""
+        """Number of messages attempted so far, by group."""
         self._open: dict[str, dict[str, Message]] = {}
-        """Per group what was sent and nobody may have deleted."""
+        """Messages sent that nobody can have deleted yet, by group."""
         self.sent_count = 0
         self.deleted_count = 0
         self.dead_count = 0
 
     @property
     def left(self) -> list[str]:
-        """What was sent and not deleted yet, as far as anybody knows."""
+        """Bodies of messages sent that nobody can have deleted yet."""
         return [body for members in self._open.values() for body in members]
 
     def attempted(self, body: str, group: str, due_ns: int = 0) -> None:
@@ -67,7 +68,7 @@ class QueueOracle:
         self._messages[body] = Message(group, number, due_ns)
 
     def sent(self, body: str, message_id: str) -> None:
-        """Also if it was sent again, and known."""
+        """Record an acknowledged send, which may repeat one that succeeded before."""
         message = self._messages[body]
         self._identify(body, message, message_id)
         if not message.is_sent:
@@ -77,7 +78,8 @@ class QueueOracle:
                 self._open.setdefault(message.group, {})[body] = message
 
     def received(self, deliveries: Sequence[Delivered], asked_ns: int, hidden_ns: int) -> None:
-        """By a receive that was sent then, to be hidden for so long."""
+        """Check the messages of a receive sent at `asked_ns` with a visibility timeout of
+        `hidden_ns`."""
         numbers: dict[str, int] = {}
         for delivery in deliveries:
             message = self._messages.get(delivery.body)
@@ -99,19 +101,20 @@ class QueueOracle:
                 self.dead_count += 1
 
     def hiding(self, body: str, count: int, until_ns: int, *, is_dead: bool) -> None:
-        """The receiver of that delivery asks for it to be hidden until then, or longer."""
+        """Record that a visibility change of this delivery was sent; its outcome is still open."""
         stay = self._stay(body, is_dead)
         if stay.latest == count:
             stay.hidden_until_ns = min(stay.hidden_until_ns, until_ns)
 
     def hidden(self, body: str, count: int, until_ns: int, *, is_dead: bool) -> None:
-        """It was acknowledged."""
+        """Record that the visibility change was acknowledged."""
         stay = self._stay(body, is_dead)
         if stay.latest == count:
             stay.hidden_until_ns = until_ns
 
     def deleting(self, body: str, count: int, *, is_dead: bool = False) -> bool:
-        """By who received it as that delivery; whether that can have any effect."""
+        """Record that a deletion by this delivery's receipt was sent; returns whether it can take
+        effect."""
         message = self._messages[body]
         has_effect = count == self._stay(body, is_dead).latest
         if message.dead_ns is not None and not is_dead:
@@ -122,17 +125,17 @@ class QueueOracle:
         return has_effect
 
     def deleted(self, body: str, count: int, *, is_dead: bool = False) -> None:
-        """It was acknowledged."""
+        """Record that the deletion was acknowledged."""
         stay, now_ns = self._stay(body, is_dead), self._now_ns()
         is_hidden = now_ns + GRAIN_NS < stay.hidden_until_ns
         in_time = is_hidden and self._clocks_agree() and stay.latest == count
-        # A FIFO queue refuses a receipt that is not the latest one's.
+        # A FIFO queue refuses the receipt of any but the latest delivery.
         stay.deletions.append(Deletion(count, now_ns, in_time or self._is_fifo))
         if len(stay.deletions) == 1:
             self.deleted_count += 1
 
     def finish(self) -> None:
-        """Everything that is left has been received and deleted by now."""
+        """Check that every message sent was received and deleted by the end."""
         for body in self.left:
             self._violated("nothing acknowledged is lost", f"{body} was sent and is gone")
         for body, message in self._messages.items():
@@ -152,7 +155,8 @@ class QueueOracle:
     def _check_life(self, message: Message, delivery: Delivered, asked_ns: int) -> None:
         body, _, count, is_dead = delivery
         if is_dead and not self._is_fifo:
-            # A standard queue may have got a dead letter twice, each with a life of its own.
+            # A standard queue may have moved a message to the dead letters twice; each copy has a
+            # life of its own.
             return
         stay = message.dead if is_dead else message.stay
         other = stay.went_back(count, asked_ns)
@@ -173,7 +177,7 @@ class QueueOracle:
             self._violated("order of groups", f"{body} came after a later one")
 
     def _check_order(self, message: Message, together: Sequence[Delivered]) -> None:
-        # One receive may bring several of a group, in their order.
+        # One receive may bring several messages of a group, in their order.
         here = {each.body for each in together}
         for body, earlier in self._open.get(message.group, {}).items():
             if earlier.number >= message.number or body in here or earlier.dead_ns is not None:

@@ -1,6 +1,6 @@
-"""What must hold between the copies of a partition, seen from inside the nodes.
+"""Invariants between the copies of a partition, checked from inside the nodes.
 
-Sampled while the load runs, and compared byte by byte when everything is mended.
+Sampled while the load runs; the copies are compared byte by byte once everything is mended.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,18 +9,20 @@ from duolog.broker.partition import Partition
 from duolog.sim.oracle.verdict import Verdict
 
 Copies = dict[int, Partition]
-"""Of one partition, by node."""
+"""The copies of one partition, by node."""
 
 
 class ReplicaOracle:
     def __init__(self, verdict: Verdict) -> None:
         self._verdict = verdict
         self._leaders: dict[tuple[str, int, int], tuple[int, int]] = {}
-        """Per partition and epoch, which node led, and how far it was."""
+        """Per partition and epoch, the node that led and the high watermark that it had reached."""
 
     def look(self, number: int, partitions: Iterable[Partition]) -> None:
-        """At everything that a node leads now. A follower may have to begin anew: its watermark
-        falls when its copy turns out to be damaged."""
+        """Check every partition that a node leads now.
+
+        Followers are left out: their high watermark may fall when a damaged copy is rebuilt.
+        """
         for partition in partitions:
             if partition.entry is not None and partition.is_leader:
                 self._look_at_leader(number, partition)
@@ -40,7 +42,8 @@ class ReplicaOracle:
             )
 
     def compare(self, copies: Copies) -> None:
-        """All copies hold the same up to where all of them are committed."""
+        """Check that all copies are equal up to the offset that all of them know to be
+        committed."""
         if len(copies) < 2:
             return
         (number, first), *others = copies.items()
@@ -60,7 +63,7 @@ class ReplicaOracle:
 
 
 def _batches(partition: Partition, offset: int, end_offset: int) -> Iterator[tuple[int, bytes]]:
-    """The bytes that lie at an offset, as they are stored, up to the next ones."""
+    """Each batch from an offset on, as stored bytes with its offset."""
     log = partition.log
     while offset < end_offset:
         piece = log.read(offset, 1, end_offset)

@@ -1,4 +1,4 @@
-"""What must hold between the states of a partition, as the store gets to see them."""
+"""Invariants between successive states of a partition in the metadata store."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ PARTITIONS_PREFIX = CATALOG_PREFIX + "partitions/"
 
 
 class StateOracle:
-    """An observer of the store: told of every revision when it is made."""
+    """An observer of the store, called with every revision at the moment it is made."""
 
     def __init__(self, verdict: Verdict) -> None:
         self._verdict = verdict

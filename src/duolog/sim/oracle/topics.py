@@ -1,8 +1,8 @@
-"""What producers were promised, and what readers saw, per partition.
+"""Promises of a topic: compares what producers were told with what readers see.
 
-A batch that was acknowledged is there for good, once, at the offset that the producer was told.
-One that was not may be there or not, once at most. Whatever a reader has seen at an offset,
-every reader sees there ever after.
+An acknowledged batch stays for good, once, at the offset that the producer was told. One without
+acknowledgement is there once or not at all. Once a reader has seen a record at an offset, every
+reader sees it there.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,12 @@ TopicPartition = tuple[str, int]
 class _Partition:
     def __init__(self) -> None:
         self.attempted: dict[str, tuple[str, int]] = {}
-        """Per record its producer, and the how manieth of it in this partition."""
+        """Each record's producer, and its number among that producer's records in this
+        partition."""
         self.acknowledged: dict[str, int] = {}
-        """Their offsets."""
+        """Offset of each acknowledged record."""
         self.seen: dict[int, str] = {}
-        """What is at an offset, as readers saw it."""
+        """Record that readers saw at each offset."""
         self.counts: dict[str, int] = {}
 
 
@@ -59,12 +60,12 @@ class TopicOracle:
     def missing(self, topic: str, partition: int, offset: int, node: int) -> None:
         self._verdict.violated(
             "committed records stay",
-            f"{topic}-{partition} on node {node} does not know offset {offset} any more, where a"
-            " reader was",
+            f"{topic}-{partition} on node {node} has lost offset {offset}, which a reader had"
+            " reached",
         )
 
     def end_offset(self, topic: str, partition: int) -> int:
-        """After the last record that was acknowledged."""
+        """Offset after the last acknowledged record."""
         return 1 + max(self._of(topic, partition).acknowledged.values(), default=-1)
 
     def read(
@@ -92,7 +93,7 @@ class TopicOracle:
             )
 
     def finish(self, topic: str, partition: int, content: Sequence[tuple[int, str]]) -> None:
-        """Compare with the whole partition, as it is when everything is mended."""
+        """Compare with the whole partition, read once everything is mended."""
         known, where = self._of(topic, partition), f"{topic}-{partition}"
         places: dict[str, int] = {}
         last: dict[str, int] = {}

@@ -1,11 +1,11 @@
-"""What was found wrong."""
+"""Violations that the oracles have found."""
 
 from collections.abc import Callable
 
 
 class Verdict:
     VIOLATIONS_MAX = 8
-    """More say nothing that the first ones do not."""
+    """Limit of violations kept: further ones add nothing to the first."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self._now_ns = now_ns

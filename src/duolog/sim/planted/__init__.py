@@ -1,5 +1,5 @@
-"""Mistakes made on purpose, one at a time: each is a rule taken out, for the oracle to notice.
+"""Mistakes made on purpose, one at a time: each removes a rule, and the oracle must notice.
 
-The product has no switch for any of them; the simulator replaces one of its functions while a
-seed runs (planting.py).
+The product has no switch for any of them; the simulator replaces one of its functions while a seed
+runs (planting.py).
 """

@@ -1,4 +1,4 @@
-"""Mistakes of the controller, and of those who keep groups."""
+"""Mistakes of the controller and of group coordinators."""
 
 from typing import Any
 
@@ -35,12 +35,12 @@ async def _read_nothing(self: Any) -> dict[str, Any]:
 
 MISTAKES: dict[str, Mistake] = {
     "emptied-disk-in-sync": mistake(
-        "A node with another data directory than it had holds nothing.",
+        "A node that comes back with another data directory holds no data.",
         (Census, "standing", _trusting),
         faults=("wiped-disk", "power-cut-of-all"),
     ),
     "unclean-election": mistake(
-        "Only a replica that has everything is elected.",
+        "Only a replica with all committed records is elected.",
         (elections, "_is_eligible", lambda member, node, census: node in census.live),
         faults=("kill", "isolate", "power-cut"),
     ),
@@ -49,12 +49,12 @@ MISTAKES: dict[str, Mistake] = {
         (elections, "elected", _same_epoch),
     ),
     "commit-offsets-unwritten": mistake(
-        "A commit is acknowledged when it is in the log.",
+        "A commit is acknowledged only once it is in the log.",
         (GroupWriter, "submit", _written_at_once),
         loads=("topics", "groups"),
     ),
     "groups-not-read-on-fail-over": mistake(
-        "A new coordinator reads what the groups have committed.",
+        "A new coordinator reads the groups' committed offsets.",
         (GroupShard, "_read", _read_nothing),
         loads=("topics", "groups"),
     ),

@@ -1,23 +1,23 @@
-"""What a planted mistake is: functions of the product, and what takes their places."""
+"""A planted mistake: functions of the product, and the faulty ones that replace them."""
 
 from typing import Any, NamedTuple
 
 
 class Replacement(NamedTuple):
     owner: Any
-    """A class or a module."""
+    """Class or module that the function belongs to."""
     name: str
     mistaken: Any
 
 
 class Mistake(NamedTuple):
     rule: str
-    """The rule that is taken out, as a sentence."""
+    """The rule that is removed, as a sentence."""
     replacements: tuple[Replacement, ...]
     loads: tuple[str, ...]
-    """What notices it."""
+    """Loads under which the oracle notices it."""
     faults: tuple[str, ...]
-    """What brings it to light soon; any, if none is named."""
+    """Kinds of faults that reveal it soon; all kinds, if none is named."""
 
 
 def mistake(

@@ -1,4 +1,4 @@
-"""All mistakes by name, and how one is put into the product and taken out again."""
+"""All mistakes by name, and the switch that puts one into the product for a while."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ PLANTED: Mapping[str, Mistake] = MappingProxyType(
 
 @contextmanager
 def planted(name: str | None) -> Iterator[None]:
-    """While this lasts, the product has the mistake of that name."""
+    """Give the product the mistake of that name within the `with` block."""
     replaced = () if name is None else PLANTED[name].replacements
     kept = [(each.owner, each.name, vars(each.owner)[each.name]) for each in replaced]
     for each in replaced:

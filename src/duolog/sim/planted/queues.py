@@ -1,4 +1,4 @@
-"""Mistakes of queues: what is settled, by whom, and what is sent twice."""
+"""Mistakes of queues: settlement by stale receipts, early answers, duplicates, unlocked groups."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ MISTAKES: dict[str, Mistake] = {
         faults=_FAULTS,
     ),
     "answer-before-journal": mistake(
-        "A deletion is acknowledged when it is in the journal.",
+        "A deletion is acknowledged only once it is in the journal.",
         (Commits, "add_changes", lambda self, partition: None),
         loads=("queues",),
         faults=_FAULTS,
@@ -42,7 +42,7 @@ MISTAKES: dict[str, Mistake] = {
         faults=_FAULTS,
     ),
     "unlocked-groups": mistake(
-        "Of a message group, one delivery at a time is in flight.",
+        "A message group has at most one delivery in flight.",
         (FifoGroups, "deliver", _deliver_unlocked),
         loads=("queues",),
         faults=_FAULTS,

@@ -1,4 +1,4 @@
-"""Mistakes of copying: what leaders count, what followers keep, what is durable."""
+"""Mistakes of replication: high watermark, truncation, durability, producer state."""
 
 from typing import Any
 
@@ -60,12 +60,12 @@ MISTAKES: dict[str, Mistake] = {
         (LeadingReplica, "follow", _follow_and_cut),
     ),
     "acknowledge-before-fsync": mistake(
-        "What counts as copied is on disk.",
+        "Records count as replicated only once they are on disk.",
         (FollowingReplica, "copied_offset", property(lambda self: self.log.end_offset)),
         faults=("power-cut-of-all", "slow-disk"),
     ),
     "watermark-without-followers": mistake(
-        "The high watermark is where all of the in-sync set have come.",
+        "The high watermark is the smallest log end of the in-sync set.",
         (Leadership, "high_watermark", lambda self, own_end_offset: own_end_offset),
     ),
     "ignore-min-insync": mistake(
@@ -75,7 +75,7 @@ MISTAKES: dict[str, Mistake] = {
         faults=("kill", "isolate", "power-cut"),
     ),
     "skip-divergence-check": mistake(
-        "A leader tells a follower where their logs part.",
+        "A leader tells a follower at which offset their logs diverge.",
         (served_copies, "divergence", lambda *_: None),
     ),
     "read-past-high-watermark": mistake(
@@ -83,24 +83,24 @@ MISTAKES: dict[str, Mistake] = {
         (Replica, "read", _read_all),
     ),
     "unknown-reported-as-done": mistake(
-        "Whoever waits when leadership goes is told that the outcome is unknown.",
+        "Requests that wait when leadership ends are told that the outcome is unknown.",
         (Replica, "_refuse_all_waiting", _say_yes),
     ),
     "ignore-failed-sync": mistake(
-        "A failed sync ends the directory.",
+        "A failed fsync ends the use of the log directory.",
         (Flusher, "_done", lambda self, failure: _done(self, None)),
         faults=("failing-sync", "power-cut-of-all", "kill"),
     ),
     "forget-producers-on-fail-over": mistake(
-        "A new leader knows what every producer has sent.",
+        "A new leader knows the sequence numbers of every producer.",
         (LeadingReplica, "lead", _lead_and_forget),
     ),
     "accept-duplicates": mistake(
-        "A batch that is sent again is recognised by its sequence.",
+        "A repeated batch is recognised by its sequence number.",
         (ProducerTable, "find_duplicate", lambda self, header: None),
     ),
     "skip-checksum-in-recovery": mistake(
-        "Every batch after the recovery point is checked.",
+        "Recovery checks the checksum of every batch after the recovery point.",
         (Scanner, "_checksum_at", _believed_checksum),
         faults=("power-cut", "power-cut-of-all", "power-cut-while-writing", "slow-disk"),
     ),

@@ -1,1 +1,1 @@
-"""Clients that put load on a simulated cluster, and tell the oracle what they were told."""
+"""Clients that put load on a simulated cluster and report every answer to the oracles."""

@@ -1,4 +1,4 @@
-"""A member of a consumer group: joins, shares the partitions out, reads, and commits."""
+"""A member of a consumer group: joins, assigns partitions, reads, and commits."""
 
 import asyncio
 from collections.abc import Mapping
@@ -46,14 +46,15 @@ class GroupMember:
             try:
                 mine = await self._join()
                 offsets = await self._fetch_offsets(mine)
-                # As a task of its own: Python 3.11.2 leaves one whose group failed half cancelled.
+                # A task of its own, because Python 3.11.2 leaves a task half cancelled after its
+                # TaskGroup failed.
                 await asyncio.create_task(self._consume(offsets))
             except (LinkLost, Refused, ExceptionGroup) as failure:
                 self._forget(failure)
                 await self._client.pause()
 
     async def _consume(self, offsets: Mapping[int, int]) -> None:
-        """Until one of these fails."""
+        """Send heartbeats and read all partitions until one of these tasks fails."""
         async with asyncio.TaskGroup() as lanes:
             lanes.create_task(self._beat())
             for partition, offset in offsets.items():
@@ -68,7 +69,7 @@ class GroupMember:
                 self._member_id = ""
 
     async def _ask(self, api: ApiKey, fields: dict[str, Any], seconds_max: float = 5.0) -> Any:
-        """What the group's coordinator answers. Raises LinkLost or Refused."""
+        """Ask the group's coordinator. Raises LinkLost or Refused."""
         if self._coordinator is None:
             wanted = {"key": GROUP, "key_type": 0}
             found = await self._client.call_any(ApiKey.FIND_COORDINATOR, wanted)
@@ -78,7 +79,7 @@ class GroupMember:
         return await self._client.call(self._coordinator, api, fields, seconds_max=seconds_max)
 
     async def _join(self) -> list[int]:
-        """The partitions that are this member's from now on."""
+        """Join the group and return the partitions assigned to this member."""
         fields = {
             "session_timeout": SESSION_MS,
             "rebalance_timeout": SESSION_MS,

@@ -1,4 +1,4 @@
-"""A Kafka client that goes on whatever happens: finds leaders, and asks again."""
+"""A Kafka client that survives faults: finds leaders, and asks again."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.error_codes import ErrorCode
 
 PAUSE_SECONDS = 0.1
-"""Before something that was refused, or got lost, is tried again."""
+"""Pause, on average, before a refused or lost request is repeated."""
 
 NO_ERROR = 0
 
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 class KafkaClient:
     def __init__(self, network: ProcessNetwork, machines: Sequence[str], random: Random) -> None:
-        """Node N is the N-th of the machines, counted from 1."""
+        """Connect to `machines`; node N is the N-th of them, counted from 1."""
         self._network = network
         self._machines = machines
         self._random = random
@@ -49,7 +49,8 @@ class KafkaClient:
         return await self.call(1 + self._random.randrange(len(self._machines)), api, fields)
 
     async def leader(self, topic: str, partition: int) -> int:
-        """As last heard of. Raises LinkLost, or Refused while there is none."""
+        """The partition's leader, as last learned. Raises LinkLost, or Refused while there is
+        none."""
         known = self._leaders.get((topic, partition))
         if known is None:
             await self._learn(topic)

@@ -41,7 +41,7 @@ _SIZE = Struct(">i")
 
 
 def compile_codecs() -> None:
-    """Of all that is said here: better once than in each process that comes to need them."""
+    """Compile the codecs of all APIs used here, once instead of in each forked process."""
     for api, version in VERSIONS.items():
         for kind in KINDS:
             encoder(api, version, kind)
@@ -49,11 +49,11 @@ def compile_codecs() -> None:
 
 
 class LinkLost(Exception):
-    """There is no answer; whether the request was served is not known."""
+    """No answer came; the request may or may not have been served."""
 
 
 class KafkaLink:
-    """A Session. Answers come in the order of the requests."""
+    """A Session that expects answers in the order of its requests."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -76,7 +76,7 @@ class KafkaLink:
         answer: asyncio.Future[Any] = loop.create_future()
         self._waiting[self._requests] = (api, answer)
         self._transport.send(_SIZE.pack(len(frame)) + frame)
-        # Answers come in order: nothing behind a missing one will be there sooner.
+        # Answers come in order: with one missing, no later one can arrive sooner.
         late = loop.call_later(seconds_max, self.close)
         try:
             return await answer

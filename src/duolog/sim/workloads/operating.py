@@ -1,7 +1,7 @@
 """An operator who drains nodes, moves replicas and leaders and lets queues grow, at random.
 
-Nothing of this may break what was promised to anybody. Whatever is refused, or gets lost, is
-left at that; only nodes are always brought back in the end.
+None of this may break a promise made to a client. A refused or lost operation is not repeated,
+except that drained nodes are always brought back in the end.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ PAUSE_SECONDS = (1.0, 8.0)
 ANSWER_SECONDS_MAX = 5.0
 TIMEOUT_MS = 4_000
 REPLICAS_MIN = 2
-"""With fewer, one wiped disk could have had the only copy."""
+"""Smallest replica count asked for: a single copy could be the one on the wiped disk."""
 PARTITIONS_MAX = 3
 PREFERRED = 0
 
@@ -52,16 +52,16 @@ class OperatorLoad:
         self._working: asyncio.Task[None] | None = None
         self._stopping = False
         self.log: list[str] = []
-        """What was asked for, for whoever replays it."""
+        """Every operation with its time, printed when a seed is replayed."""
 
     async def prepare(self) -> None:
-        """There is nothing to be made."""
+        """Do nothing: the operator needs no topic or queue of its own."""
 
     def begin(self) -> None:
         self._working = self._cluster.client_process.loop.create_task(self._run())
 
     async def finish(self) -> None:
-        """Bring all nodes back."""
+        """Bring all drained nodes back."""
         assert self._working is not None
         self._stopping = True
         await self._cluster.as_client(_done(self._working))
@@ -87,11 +87,11 @@ class OperatorLoad:
         self.log.append(f"{self._cluster.world.now_ns / NS_PER_S:10.6f} operator: {what}")
 
     async def _drain(self) -> str:
-        """A node, or let the one be used again that is drained."""
+        """Drain a node, or, if one is drained already, use it again."""
         node, draining = self._drained, False
         if node is None:
             node, draining = self._random.choice(self._cluster.numbers), True
-        # Also if the answer is lost: what is asked for may happen.
+        # Set before the call: even if the answer is lost, the drain may happen.
         self._drained = node
         await self._random.choice(self._admins).drain(node, draining=draining)
         self._drained = node if draining else None
@@ -120,7 +120,8 @@ class OperatorLoad:
         return "preferred leaders are elected"
 
     async def _grow(self) -> str:
-        """A standard queue: what nodes lead of it, and who is asked for it, changes."""
+        """Add a partition to a standard queue, which changes who leads it and who is asked for
+        it."""
         sizes: dict[str, int] = {}
         for topic, partition in await self._partitions():
             if topic in (self._queues.standard_topics if self._queues else ()):
@@ -141,7 +142,8 @@ class OperatorLoad:
         return "groups are spread over several partitions"
 
     async def _partitions(self) -> list[tuple[str, int]]:
-        """All that can be moved: journals go with the messages of their queues."""
+        """All partitions that can be moved; journals are left out, as they follow their queue's
+        messages."""
         fields = {"topics": None, "allow_auto_topic_creation": False}
         described: Any = await self._client.call_any(ApiKey.METADATA, fields)
         found = [

@@ -12,7 +12,7 @@ from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.error_codes import ErrorCode
 
 PERMANENT = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH)
-"""What a producer that sends each batch until it is acknowledged is never told."""
+"""Errors that a producer which repeats each batch until it is acknowledged must never get."""
 
 ACKS_ALL = -1
 TIMEOUT_MS = 4_000
@@ -30,7 +30,7 @@ class Producer:
         self.stopping = False
 
     async def run(self, topic: str, partitions: int, per_second: float) -> None:
-        """Until it is told to stop; what was begun is then finished."""
+        """Produce until told to stop; batches already begun are then finished."""
         await self._identify()
         async with asyncio.TaskGroup() as lanes:
             for partition in range(partitions):

@@ -1,4 +1,4 @@
-"""An SQS client that asks any node, and another one when that does not answer."""
+"""An SQS client that asks any node, and another one after a failure."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ class Asker:
         self._at = random.randrange(len(machines))
 
     async def ask(self, request: Shape, *, seconds_max: float = SECONDS_MAX) -> Any:
-        """Raises ClientError, and asks another node the next time."""
+        """Ask the current node. Raises ClientError, after choosing the node to ask next."""
         try:
             return await self._clients[self._at].call(request, "queue", seconds_max=seconds_max)
         except ClientError:
@@ -29,7 +29,7 @@ class Asker:
             raise
 
     async def insist(self, request: Shape) -> Any:
-        """Until it is done."""
+        """Repeat the request until it succeeds."""
         while True:
             try:
                 return await self.ask(request)

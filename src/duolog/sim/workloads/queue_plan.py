@@ -1,4 +1,4 @@
-"""What the queues of a seed are like: each seed has some of what there can be, few have all."""
+"""Features of a seed's queues, drawn at random: each seed has some of them, few have all."""
 
 from dataclasses import dataclass
 from random import Random
@@ -16,10 +16,10 @@ class QueuePlan:
     name: str
     is_fifo: bool
     receives_max: int | None
-    """After which a message goes to the dead letters; None where there are none."""
+    """Receives after which a message becomes a dead letter; None: no dead-letter queue."""
     delay_seconds: int
     is_high_throughput: bool
-    """Whether the groups of a FIFO queue are spread over several partitions."""
+    """True if the groups of a FIFO queue are spread over several partitions."""
 
     @property
     def dead_letters(self) -> str:

@@ -15,14 +15,15 @@ from duolog.wire.sqs.messages import SetQueueAttributesRequest
 
 SENDERS = 2
 GROUPS_EACH = 3
-"""Of a sender: the order within a group is that of one sender."""
+"""Message groups of each sender; no two senders share one, as order holds within one sender's
+sends."""
 SENDS_PER_SECOND = 1.0
-"""Of each sender."""
+"""Average rate of each sender."""
 RECEIVERS = 2
 QUIET_SECONDS = PROLONGED_SECONDS + 2
-"""When nothing was received for so long, and all is accounted for, the queue is empty."""
+"""Time without a receive after which the queue counts as empty, if no message is missing."""
 DRAIN_SECONDS_MAX = 100.0
-"""A clock that was set back can make a message wait for longer than it should."""
+"""Limit of the wait for missing messages; long, as a clock set back prolongs timeouts."""
 
 
 @dataclass(slots=True)
@@ -64,12 +65,12 @@ class QueueLoad:
 
     @property
     def standard_topics(self) -> list[str]:
-        """Whose partitions may become more."""
+        """Topics whose partition count may grow: standard queues and their dead letters."""
         plans = [load.plan for load in self._loads if not load.plan.is_fifo]
         return [plan.name for plan in plans] + [plan.dead_letters for plan in plans]
 
     async def spread_groups(self) -> None:
-        """Those of the FIFO queue over several partitions. Raises ClientError."""
+        """Spread the FIFO queue's groups over several partitions. Raises ClientError."""
         for load in self._loads:
             if load.plan.is_fifo:
                 request = SetQueueAttributesRequest(load.url, HIGH_THROUGHPUT)
@@ -121,7 +122,7 @@ class QueueLoad:
             load.oracle.finish()
 
     def waits_for(self) -> str:
-        """What is not done yet."""
+        """The part of the load that is not done yet, for the failure report."""
         if any(not task.done() for load in self._loads for task in load.sending):
             return "senders"
         return f"receivers, {sum(len(load.oracle.left) for load in self._loads)} are left,"

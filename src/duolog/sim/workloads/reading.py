@@ -17,7 +17,7 @@ OPENED_BYTES_MAX = 1 << 24
 
 
 class Fetched:
-    """What one fetch of one partition brought."""
+    """Result of one fetch of one partition."""
 
     def __init__(
         self, high_watermark: int, records: list[tuple[int, str]], next_offset: int
@@ -37,7 +37,7 @@ async def fetch(
     *,
     wait_ms: int = WAIT_MS,
 ) -> Fetched:
-    """From the leader. Raises LinkLost or Refused."""
+    """Fetch records from the partition's leader. Raises LinkLost or Refused."""
     node = await client.leader(topic, partition)
     fields = {
         "replica_id": -1,
@@ -75,7 +75,7 @@ async def fetch(
             raise Refused(code)
         return _opened(answered, offset)
     except CorruptBatch:
-        # A flipped bit, which a consumer notices as the broker's scrubbing will.
+        # A flipped bit, which a consumer may meet before the broker's scrubbing does.
         raise Refused(ErrorCode.CORRUPT_MESSAGE) from None
     except (LinkLost, Refused):
         client.forget(topic, partition)
@@ -83,7 +83,7 @@ async def fetch(
 
 
 def _opened(answered: Any, offset: int) -> Fetched:
-    """Raises CorruptBatch."""
+    """Check and decode the fetched batches. Raises CorruptBatch."""
     records, next_offset = [], offset
     for header, batch in iter_batches(bytes(answered.records or b"")):
         if not is_intact(batch):

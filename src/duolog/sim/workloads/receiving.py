@@ -1,4 +1,4 @@
-"""Receivers of a queue: most of what they receive they delete, some they lose, keep or return."""
+"""Receivers of a queue: they delete most messages, and lose, keep or return the rest."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from random import Random
@@ -24,9 +24,9 @@ PROLONGED_SECONDS = 8
 WAIT_SECONDS = 2
 COUNTS = (1, 3, 10, 10)
 FORGETFULNESS = 0.2
-"""How often a receiver does not delete what it received."""
+"""Share of received messages that a receiver does not delete."""
 CARELESSNESS = 0.5
-"""How often it then goes on with the rest of what came together all the same."""
+"""Share of such cases in which it still handles the rest of the same receive."""
 BATCH_SHARE = 0.5
 RECEIVE_COUNT = "ApproximateReceiveCount"
 
@@ -36,7 +36,7 @@ class Taken(NamedTuple):
 
     body: str
     receives: int
-    """How often it was received by now."""
+    """Times that it was received so far."""
     receipt: str
 
 
@@ -56,7 +56,7 @@ class Receiver:
         *,
         is_dead: bool = False,
     ) -> None:
-        """Of the queue itself, or of its dead letters."""
+        """Receive from a queue, or with `is_dead` from its dead letters."""
         self._world = world
         self._asker = asker
         self._oracle = oracle
@@ -66,7 +66,7 @@ class Receiver:
         self.forgetfulness = FORGETFULNESS
         self.received = 0
         self._kept: list[_Kept] = []
-        """To be deleted later, when they may be somebody else's."""
+        """Messages to be deleted later, when another receiver may have got them."""
 
     async def run(self) -> None:
         while True:
@@ -126,7 +126,7 @@ class Receiver:
         await self._hide(returned, 0)
 
     def _keep(self, taken: Taken, seconds: int) -> None:
-        """To delete it when its time is about over."""
+        """Schedule the deletion for about the end of the visibility timeout."""
         due_ns = self._world.now_ns + int(seconds * NS_PER_S * (0.7 + self._random.random()))
         self._kept.append(_Kept(due_ns, taken))
 
@@ -174,7 +174,8 @@ class Receiver:
         one: Callable[[Taken], Awaitable[None]],
         together: Callable[[Sequence[Taken]], Awaitable[list[str]]],
     ) -> list[Taken]:
-        """One by one until that fails, or in a batch; those for which it was acknowledged."""
+        """Settle messages one by one until a request fails, or in a batch; returns those
+        acknowledged."""
         settled: list[Taken] = []
         try:
             if len(messages) > 1 and self._random.random() < BATCH_SHARE:
@@ -183,13 +184,13 @@ class Receiver:
                 await one(taken)
                 settled.append(taken)
         except ClientError:
-            # Without an answer nobody knows.
+            # Without an answer the outcome is unknown.
             pass
         return settled
 
 
 def _taken(message: Message) -> tuple[str, Taken]:
-    """With the message's id."""
+    """The message's id, and the message as its receiver keeps it."""
     attributes = message.attributes or {}
     assert message.message_id is not None
     assert message.body is not None

@@ -18,15 +18,16 @@ from duolog.wire.sqs.messages import (
 )
 
 SIZES = (1, 1, 1, 2, 3, 10)
-"""How many messages are sent together."""
+"""Numbers of messages sent in one request, drawn at random."""
 DELAYS_SECONDS = (0, 0, 0, 0, 1, 4)
-"""Of messages of a standard queue, each by its own."""
+"""Delays of single messages of a standard queue, drawn at random."""
 REPETITION_SHARE = 0.2
-"""How often something is sent again that is known to be there."""
+"""Share of FIFO sends after which an earlier, acknowledged send is repeated."""
 REPEATABLE_MAX = 20
-"""Of the latest sends of a sender, which it may repeat."""
+"""Limit of remembered sends, any of which may be repeated."""
 REPETITION_AGE_MAX_NS = 90 * NS_PER_S
-"""Clocks differ by some minutes, and after five minutes a deduplication id is forgotten."""
+"""Age limit of repeated sends: clocks differ by minutes, and deduplication ids expire after
+five."""
 
 
 class Outgoing(NamedTuple):
@@ -36,7 +37,7 @@ class Outgoing(NamedTuple):
 
 
 class Sender:
-    """Of a standard queue: what may have been sent is not sent again."""
+    """Sends to a standard queue; a send with unknown outcome is not repeated."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class Sender:
         *,
         delay_seconds: int = 0,
     ) -> None:
-        """With the delay that the queue has for all of its messages."""
+        """Send to the queue at `url`, whose messages are all delayed by `delay_seconds`."""
         self._world = world
         self._asker = asker
         self._oracle = oracle
@@ -82,7 +83,8 @@ class Sender:
             await self._asker.pause()
 
     async def _send(self, messages: Sequence[Outgoing]) -> list[Outgoing]:
-        """Those that were not taken, or not surely. ClientError when that may be any."""
+        """Send messages and return those refused. Raises ClientError when any may have been
+        taken."""
         if len(messages) == 1:
             result = await self._asker.ask(self._single(messages[0]))
             self._oracle.sent(messages[0].body, result.message_id)
@@ -112,10 +114,10 @@ class FifoSender(Sender):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._sent: deque[tuple[int, Sequence[Outgoing]]] = deque(maxlen=REPEATABLE_MAX)
-        """When it was first tried, and what."""
+        """Time of the first attempt, and its messages."""
 
     def _delay(self) -> int:
-        # Only the queue as a whole may delay what has an order.
+        # FIFO queues allow no delay per message, only one for the whole queue.
         return 0
 
     async def _deliver(self, messages: Sequence[Outgoing]) -> None:
@@ -150,5 +152,5 @@ class FifoSender(Sender):
 
 
 def _name(message: Outgoing) -> str:
-    """By which a message is known when it comes again."""
+    """The message's deduplication id."""
     return message.body.replace(":", "-")

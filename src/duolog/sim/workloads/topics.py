@@ -1,4 +1,4 @@
-"""The load on topics: idempotent producers, readers, and the comparison in the end."""
+"""The load on topics: idempotent producers, readers, and the final comparison."""
 
 import asyncio
 from functools import partial
@@ -18,7 +18,7 @@ PARTITIONS = 2
 PRODUCERS = 2
 MEMBERS = 2
 BATCHES_PER_SECOND = 6.0
-"""Of each producer."""
+"""Average rate of each producer."""
 MIN_INSYNC = 2
 SEGMENT_BYTES = 16 * 1024
 """Small, so that segments are sealed and scrubbed within a seed."""
@@ -69,7 +69,7 @@ class TopicLoad:
             self._reading.append(self._loop.create_task(reader.run(TOPIC, partition)))
 
     async def finish(self) -> None:
-        """Let the producers finish, then read everything again and compare."""
+        """Let the producers finish, then read all partitions again and compare."""
         for producer in self._producers:
             producer.stopping = True
         for task in self._reading:
@@ -84,7 +84,7 @@ class TopicLoad:
             await self.groups.until_committed(ends)
 
     def waits_for(self) -> str:
-        """What is not done yet."""
+        """The part of the load that is not done yet, for the failure report."""
         if any(not task.done() for task in self._tasks):
             return "producers"
         return "the group or the last reading"

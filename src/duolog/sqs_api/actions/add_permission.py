@@ -1,4 +1,4 @@
-"""AddPermission: other accounts may do something with the queue."""
+"""AddPermission: adds a statement to the queue's policy that lets other accounts use it."""
 
 from duolog.sqs_api.context import Context
 from duolog.sqs_api.policies import check_permission, with_permission

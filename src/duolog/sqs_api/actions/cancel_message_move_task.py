@@ -1,4 +1,4 @@
-"""CancelMessageMoveTask: a move stops; what has been moved stays where it is."""
+"""CancelMessageMoveTask: stops a move; messages already moved stay where they are."""
 
 from duolog.sqs_api.context import Context
 from duolog.wire.sqs.messages import CancelMessageMoveTaskRequest, CancelMessageMoveTaskResult

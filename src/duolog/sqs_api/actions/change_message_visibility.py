@@ -1,4 +1,4 @@
-"""ChangeMessageVisibility: more time to work on a message, or none."""
+"""ChangeMessageVisibility: prolongs, shortens or ends a message's visibility timeout."""
 
 from duolog.model.errors import Refusal
 from duolog.sqs_api.context import Context, Done

@@ -1,4 +1,5 @@
-"""ChangeMessageVisibilityBatch: new deadlines for up to ten messages, each with its result."""
+"""ChangeMessageVisibilityBatch: new visibility timeouts for up to ten messages, each with its
+result."""
 
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import MissingParameter

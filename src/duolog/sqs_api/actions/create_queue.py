@@ -1,4 +1,4 @@
-"""CreateQueue: a new queue, or the same one when it is there already."""
+"""CreateQueue: creates a queue; an existing one is accepted if its attributes agree."""
 
 from duolog.sqs_api.context import Context
 from duolog.sqs_api.validation.tags import check_tags

@@ -1,4 +1,4 @@
-"""DeleteMessage: a message has been worked on, and is done."""
+"""DeleteMessage: marks a message as done, by the receipt of its delivery."""
 
 from functools import partial
 from itertools import repeat

@@ -1,4 +1,4 @@
-"""DeleteMessageBatch: up to ten messages are done, each with its own result."""
+"""DeleteMessageBatch: marks up to ten messages as done, each with its own result."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""DeleteQueue: the queue and its messages go."""
+"""DeleteQueue: deletes the queue and its messages."""
 
 from duolog.sqs_api.context import Context
 from duolog.wire.sqs.messages import DeleteQueueRequest

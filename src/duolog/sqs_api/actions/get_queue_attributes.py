@@ -1,4 +1,4 @@
-"""GetQueueAttributes: how a queue is set up, and how many messages it has."""
+"""GetQueueAttributes: a queue's configuration and its message counts."""
 
 from duolog.broker.queues.catalog import QueueEntry
 from duolog.config.queue import (
@@ -33,7 +33,7 @@ async def _attributes(entry: QueueEntry, context: Context) -> dict[str, str]:
         **{
             name: text
             for name, text in attribute_texts(entry.config).items()
-            # Clients of Amazon SQS see what is not from there only where somebody set it.
+            # Our extensions are left out unless set: clients of Amazon SQS do not expect them.
             if not name.startswith(EXTENSION_PREFIX) or name in entry.attributes
         },
         "QueueArn": context.arns.of(entry.name),

@@ -1,4 +1,4 @@
-"""GetQueueUrl: where a queue is reached, by its name."""
+"""GetQueueUrl: the URL of a queue, by its name."""
 
 from duolog.model.queue_errors import QueueDoesNotExist
 from duolog.sqs_api.context import Context

@@ -1,4 +1,4 @@
-"""ListDeadLetterSourceQueues: the queues that send their dead letters to this one."""
+"""ListDeadLetterSourceQueues: the queues whose dead letters go to this one."""
 
 from duolog.sqs_api.context import Context
 from duolog.sqs_api.pages import page_of

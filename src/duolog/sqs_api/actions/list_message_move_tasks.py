@@ -1,4 +1,4 @@
-"""ListMessageMoveTasks: the latest moves out of a dead-letter queue, and how far they are."""
+"""ListMessageMoveTasks: the latest moves out of a dead-letter queue, with their progress."""
 
 from duolog.sqs_api.context import Context
 from duolog.sqs_api.moves import queue_named_by, task_entry

@@ -1,4 +1,4 @@
-"""ListQueues: the URLs of queues, by the beginning of their names."""
+"""ListQueues: the URLs of queues, filtered by a prefix of their names."""
 
 from duolog.sqs_api.context import Context
 from duolog.sqs_api.pages import page_of

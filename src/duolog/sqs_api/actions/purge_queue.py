@@ -1,4 +1,4 @@
-"""PurgeQueue: the messages go, the queue stays."""
+"""PurgeQueue: deletes a queue's messages and keeps the queue."""
 
 from duolog.sqs_api.context import Context
 from duolog.wire.sqs.messages import PurgeQueueRequest

@@ -1,4 +1,4 @@
-"""ReceiveMessage: messages to work on, hidden from others meanwhile; perhaps after a wait."""
+"""ReceiveMessage: delivers messages and hides them for the visibility timeout; may long-poll."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeGuard
@@ -19,7 +19,7 @@ from duolog.wire.sqs.rows import RECEIVED, Table
 
 
 class Terms(NamedTuple):
-    """What a request asks for, checked."""
+    """The parameters of a receive, checked and completed with the queue's defaults."""
 
     count_max: int
     wait_ms: int
@@ -54,8 +54,8 @@ def handle(
 
 
 def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
-    """Requests that ask for the same, as those of a queue's consumers do."""
-    # Who has gone already gets nothing.
+    """Serve identical requests together, as a queue's consumers send; return the others."""
+    # A client that has disconnected must not be given messages.
     answers = [answer for answer in answers if not answer.is_abandoned]
     if not answers:
         return []
@@ -78,7 +78,7 @@ def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> li
 
 
 class _Consumers:
-    """Those of a turn that have asked for the same."""
+    """Answers of one turn whose requests are identical."""
 
     __slots__ = ("_context", "_tally", "_wanted")
 

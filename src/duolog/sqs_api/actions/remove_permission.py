@@ -1,4 +1,4 @@
-"""RemovePermission: what was permitted under a label no longer is."""
+"""RemovePermission: removes the policy statement that has a given label."""
 
 from duolog.sqs_api.context import Context
 from duolog.sqs_api.policies import without_permission

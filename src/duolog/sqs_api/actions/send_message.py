@@ -1,4 +1,4 @@
-"""SendMessage: one message into a queue."""
+"""SendMessage: sends one message to a queue."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -48,7 +48,7 @@ def handle(context: Context, request: SendMessageRequest, done: Done[SendMessage
 
 
 def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
-    """Messages of which there is nothing to say but their bodies."""
+    """Send plain messages (only a body, no attributes) together; return the others."""
     bodies = None
     if all(answer.is_plain_ascii for answer in answers):
         bodies = plain_bodies([answer.asked for answer in answers], queue.config, context)

@@ -1,4 +1,4 @@
-"""SendMessageBatch: up to ten messages into a queue, each with its own result."""
+"""SendMessageBatch: sends up to ten messages to a queue, each with its own result."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -83,7 +83,7 @@ def handle(
 
 
 def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> list[Answer]:
-    """Messages of which there is nothing to say but their bodies."""
+    """Send batches of plain messages (only bodies) together; return the others."""
     if context.sender_id or queue.config.fifo:
         return answers
     taken = [answer for answer in answers if isinstance(answer.asked, PlainBatch)]
@@ -107,7 +107,7 @@ def handle_together(context: Context, queue: Queue, answers: list[Answer]) -> li
 
 
 def _size_of(answers: Sequence[Answer], size_max: int) -> int | None:
-    """How many bytes their bodies have together; None if one of them has too few or too many."""
+    """Total bytes of the bodies; None if one of them is empty or exceeds the maximum."""
     sizes = [len(body) for answer in answers for body in answer.asked.values]
     return sum(sizes) if all(sizes) and max(sizes, default=0) <= size_max else None
 

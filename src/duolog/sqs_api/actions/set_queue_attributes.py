@@ -1,4 +1,4 @@
-"""SetQueueAttributes: the queue behaves otherwise from now on."""
+"""SetQueueAttributes: changes a queue's configuration."""
 
 from duolog.sqs_api.context import Context
 from duolog.wire.sqs.messages import SetQueueAttributesRequest

@@ -1,4 +1,5 @@
-"""StartMessageMoveTask: the messages of a dead-letter queue go back, or elsewhere."""
+"""StartMessageMoveTask: moves a dead-letter queue's messages to their source queues or another
+one."""
 
 from duolog.sqs_api.context import Context
 from duolog.sqs_api.moves import queue_named_by

@@ -1,4 +1,4 @@
-"""TagQueue: tags for a queue; one that it has already gets the new value."""
+"""TagQueue: adds tags to a queue; an existing tag gets the new value."""
 
 from collections.abc import Mapping
 

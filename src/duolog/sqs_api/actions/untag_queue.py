@@ -1,4 +1,4 @@
-"""UntagQueue: tags of a queue go; one that it does not have is no mistake."""
+"""UntagQueue: removes tags from a queue; unknown tags are ignored."""
 
 from collections.abc import Mapping
 

@@ -1,1 +1,1 @@
-"""What a request may ask, as far as that can be told without the queue's messages."""
+"""Checks of requests that need no look at the queue's messages."""

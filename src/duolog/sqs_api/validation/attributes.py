@@ -10,7 +10,7 @@ from duolog.wire.sqs.messages import MessageAttributeValue, MessageSystemAttribu
 
 ATTRIBUTES_MAX = 10
 TRACE_HEADER = "AWSTraceHeader"
-"""The one system attribute that a sender may give."""
+"""The only system attribute that a sender may set."""
 
 _TYPE_CHARS_MAX = 256
 
@@ -25,7 +25,7 @@ AttributeValue = MessageAttributeValue | MessageSystemAttributeValue
 def checked_attributes(
     given: Mapping[str, MessageAttributeValue],
 ) -> dict[str, MessageAttribute]:
-    """The attributes as a message keeps them."""
+    """The attributes, checked, in the form in which a message keeps them."""
     if len(given) > ATTRIBUTES_MAX:
         raise InvalidParameterValue(
             f"Number of message attributes [{len(given)}] exceeds the allowed maximum"
@@ -39,7 +39,7 @@ def checked_attributes(
 
 
 def checked_trace_header(given: Mapping[str, MessageSystemAttributeValue]) -> str | None:
-    """The trace header among the system attributes, and nothing else."""
+    """The trace header, if given. Raises InvalidParameterValue for any other system attribute."""
     for name, value in given.items():
         if name != TRACE_HEADER:
             raise InvalidParameterValue(
@@ -53,7 +53,7 @@ def checked_trace_header(given: Mapping[str, MessageSystemAttributeValue]) -> st
 
 
 def attributes_size(given: Mapping[str, MessageAttributeValue]) -> int:
-    """How much they count towards the size of their message, in bytes."""
+    """Bytes by which attributes count towards their message's size."""
     size = 0
     for name, value in given.items():
         size += utf8_length(name) + utf8_length(value.data_type)

@@ -1,4 +1,4 @@
-"""Batches: how many entries they have, and that their ids tell them apart."""
+"""Limits of batches: the number of entries, their total size, and distinct ids."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,7 +14,7 @@ from duolog.sqs_api.validation.identifiers import are_entry_ids
 
 ENTRIES_MAX = 10
 BATCH_BYTES_MAX = 1_048_576
-"""Whatever the queue's own maximum for one message."""
+"""Limit of a batch's total size, whatever the queue's maximum for one message."""
 
 
 class Entry(Protocol):
@@ -23,7 +23,7 @@ class Entry(Protocol):
 
 
 def checked_ids(entries: Sequence[Entry]) -> list[str]:
-    """The ids of a batch's entries, which tell them apart."""
+    """The ids of a batch's entries, checked to be valid and distinct."""
     if not entries:
         raise EmptyBatchRequest("There should be at least one entry in the request.")
     if len(entries) > ENTRIES_MAX:

@@ -1,4 +1,4 @@
-"""Numbers that a request gives, held within SQS's bounds."""
+"""Bounds of the numbers that a request gives, as SQS defines them."""
 
 from duolog.model.queue_errors import InvalidParameterValue
 

@@ -1,11 +1,11 @@
-"""The ids that a client chooses: of message groups, duplicates, attempts and batch entries."""
+"""Ids chosen by clients: of message groups, deduplication, receive attempts and batch entries."""
 
 import re
 from collections.abc import Sequence
 
 from duolog.model.queue_errors import InvalidParameterValue
 
-# Letters, digits and all of ASCII's punctuation: everything that can be seen.
+# All visible ASCII characters: letters, digits and punctuation.
 _token = re.compile(r"[!-~]{1,128}\Z").match
 _ENTRY_ID_CHARS_MAX = 80
 _entry_ids = re.compile(r"[A-Za-z0-9_-]+\Z").match
@@ -24,7 +24,7 @@ def check_attempt_id(value: str) -> None:
 
 
 def are_entry_ids(values: Sequence[str]) -> bool:
-    """Of a batch. All of them are looked at together, in a quarter of the time."""
+    """True if all ids of a batch are valid. Checked joined, in a quarter of the time."""
     is_short = max(map(len, values)) <= _ENTRY_ID_CHARS_MAX
     return is_short and "" not in values and _entry_ids("".join(values)) is not None
 

@@ -1,4 +1,4 @@
-"""A message to send, from what the request says and what its queue allows."""
+"""A message to be sent, built from the request and checked against its queue's limits."""
 
 from collections.abc import Sequence
 
@@ -30,9 +30,10 @@ def message_size(asked: Sending) -> int:
 def plain_bodies(
     asked: Sequence[Sending], config: QueueConfig, context: Context
 ) -> list[bytes] | None:
-    """The bodies of messages of which there is nothing else to say, as most are, and which may
-    all be sent; None where it takes a closer look at each. That their text is plain ASCII was
-    seen before."""
+    """The bodies, if every message has only a body and may be sent; else None.
+
+    Callers have checked that all text is plain ASCII.
+    """
     if context.sender_id or config.fifo:
         return None
     bodies = [
@@ -51,7 +52,8 @@ def plain_bodies(
 
 
 def check_ordering(asked: Sequence[Sending], config: QueueConfig) -> None:
-    """What a FIFO queue needs to be told, and only it. In a batch, one entry fails them all."""
+    """Refuse FIFO parameters that the queue's kind lacks or needs; one such entry fails its whole
+    batch."""
     for each in asked:
         if not config.fifo:
             if each.message_deduplication_id is not None:
@@ -66,7 +68,7 @@ def check_ordering(asked: Sequence[Sending], config: QueueConfig) -> None:
 
 
 def checked_outgoing(asked: Sending, size: int, config: QueueConfig, context: Context) -> Outgoing:
-    """`size` as `message_size` tells it."""
+    """The message to be sent; `size` is what `message_size` returned."""
     body = asked.message_body
     if not body:
         raise MissingParameter("The request must contain the parameter MessageBody.")
@@ -81,7 +83,7 @@ def checked_outgoing(asked: Sending, size: int, config: QueueConfig, context: Co
     if delay is not None:
         check_delay(delay)
         if config.fifo:
-            # Zero says what holds anyway, and clients that know one kind of queue send it.
+            # Zero changes nothing, and clients made for standard queues send it.
             if delay:
                 raise not_for_this_queue("DelaySeconds", str(delay))
             delay = None

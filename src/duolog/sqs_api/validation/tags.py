@@ -1,4 +1,4 @@
-"""Tags of a queue, bounded as on AWS."""
+"""Limits of a queue's tags, as on AWS."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ TAG_VALUE_CHARS_MAX = 256
 
 
 def check_tags(tags: Mapping[str, str]) -> None:
-    """Refuse tags that a queue could not have, all of them together."""
+    """Refuse a set of tags that exceeds the limits of a queue."""
     if len(tags) > TAGS_MAX:
         raise OverLimit(f"Too many tags added for queue. A queue has at most {TAGS_MAX} tags.")
     for key, value in tags.items():

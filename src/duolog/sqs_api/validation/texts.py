@@ -1,4 +1,4 @@
-"""Text that SQS carries: which characters it has, and how long it is in bytes."""
+"""Text that SQS carries: its allowed characters, and its length in bytes."""
 
 from duolog.core.queues.plain_text import is_plainly_carried
 from duolog.model.characters import forbidden_character

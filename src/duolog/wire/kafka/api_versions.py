@@ -1,4 +1,4 @@
-"""ApiVersions responses, versions 0-4: the first thing that a client asks."""
+"""ApiVersions responses, versions 0-4: the first answer that a client gets."""
 
 from struct import Struct
 
@@ -13,8 +13,8 @@ _RANGE = Struct(">hhh")
 def encode_response(version: int) -> bytes:
     """The body of the answer to a request of `version`.
 
-    A client newer than this broker is told so in version 0, the only one that it surely
-    reads, with the range of this API, from which it chooses the version to ask again with.
+    A client newer than this broker gets version 0, the only one that it surely reads, with the
+    range of this API, from which it chooses the version for its next attempt.
     """
     return _BODIES.get(version, _UNSUPPORTED)
 

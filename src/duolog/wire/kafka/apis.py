@@ -1,4 +1,4 @@
-"""Which APIs are served, at which versions.
+"""Kafka APIs that are served, and at which versions.
 
 The ranges are Kafka 4.3's, so that every client since 2.1 finds what it needs.
 """
@@ -42,7 +42,7 @@ class ApiKey(IntEnum):
 
 
 NEVER = 0x8000
-"""A version that no request can name: the first flexible version of an API that has none."""
+"""Version that no request can name: the first flexible version of an API that has none."""
 
 
 class Api(NamedTuple):
@@ -52,11 +52,11 @@ class Api(NamedTuple):
     flexible_from: int
     """First version with compact lengths and tagged fields, in headers and bodies alike."""
     advertised_min_version: int
-    """Below `min_version` only where clients misread an honest answer."""
+    """Lowest version advertised; below `min_version` only if clients misread an honest answer."""
 
     @property
     def name(self) -> str:
-        """As on the wire, in snake case."""
+        """The API's name on the wire, in snake case."""
         return self.key.name.lower()
 
     def serves(self, version: int) -> bool:
@@ -78,8 +78,8 @@ def _api(
 APIS: dict[int, Api] = {
     api.key: api
     for api in (
-        # Versions 0-2 carry a message format that is no longer stored. They are advertised
-        # all the same: librdkafka takes their absence to mean that there is no compression.
+        # Versions 0-2 carry a message format that is no longer stored. They are advertised all the
+        # same: librdkafka takes their absence to mean that there is no compression.
         _api(ApiKey.PRODUCE, 3, 13, flexible_from=9, advertised_min_version=0),
         _api(ApiKey.FETCH, 4, 18, flexible_from=12),
         _api(ApiKey.LIST_OFFSETS, 1, 11, flexible_from=6),
@@ -121,16 +121,16 @@ def serves(api_key: int, version: int) -> bool:
 
 
 def request_header_version(api_key: int, version: int) -> int:
-    """2 where tagged fields follow the client id, else 1; an unknown API counts as old."""
+    """2 if tagged fields follow the client id, else 1; an unknown API counts as old."""
     api = APIS.get(api_key)
     return 2 if api is not None and version >= api.flexible_from else 1
 
 
 def response_header_version(api_key: int, version: int) -> int:
-    """1 where tagged fields follow the correlation id, else 0.
+    """1 if tagged fields follow the correlation id, else 0.
 
-    A client that asks for ApiVersions does not know yet which header the broker can write,
-    so that answer keeps the old one at every version.
+    A client that sends ApiVersions does not know yet which header the broker can write, so that
+    answer keeps the old one at every version.
     """
     if api_key == ApiKey.API_VERSIONS:
         return 0

@@ -1,7 +1,7 @@
-"""Reads a message into kio's class for it, as its schema says.
+"""Decodes a message into kio's class for it, from its schema.
 
-Bounded: no length or count is believed before it is compared with what is left to read.
-A decoder is compiled once per version: a chain of closures that read one field each.
+Bounded: every length or count is compared with the bytes left before it is used. A decoder is
+compiled once per version: a chain of closures that read one field each.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _INT8 = Struct(">b")
 
 
 class Bounds:
-    """How far one message may be read, and how many more items its arrays may declare."""
+    """End of one message, and the number of items that its arrays may still declare."""
 
     __slots__ = ("end", "items_left")
 
@@ -43,7 +43,8 @@ Read = Callable[[memoryview, int, Bounds], tuple[Any, int]]
 
 @cache
 def decoder(struct: Any) -> Read:
-    """Reads one struct. Past the end it raises struct.error, IndexError or MalformedMessage."""
+    """Decoder of one struct. Past the end it raises struct.error, IndexError or
+    MalformedMessage."""
     compact: bool = struct.__flexible__
     described = describe(struct)
     readers = [(field.name, _field(field, compact)) for field in described if field.tag is None]
@@ -188,7 +189,7 @@ def _fixed(layout: Struct, convert: Callable[[Any], Any] | None = None) -> Read:
 
 
 def _error_code(code: int) -> Any:
-    # Here, because a broker that only reads requests never needs kio's table of errors.
+    # Imported here, because a broker that only reads requests never needs kio's table of errors.
     from kio.schema.errors import ErrorCode
 
     return ErrorCode(code)

@@ -1,4 +1,4 @@
-"""Writes a message from plain values, as its schema says.
+"""Encodes a message from plain values, by its schema.
 
 An encoder is compiled once per version: a chain of closures that write one field each.
 """
@@ -32,7 +32,8 @@ NO_TIME_MS = -1
 
 
 def to_ms(value: timedelta | datetime | int | None) -> int:
-    """Milliseconds, since 1970 for a point in time; -1, as on the wire, for none."""
+    """Milliseconds of a duration, or since 1970 of a point in time; -1, as on the wire, for
+    None."""
     if isinstance(value, timedelta):
         return value // _MILLISECOND
     if isinstance(value, datetime):
@@ -80,7 +81,7 @@ def _struct(api_key: int, kind: Kind, struct: Any, path: tuple[str, ...]) -> Wri
 def _accept(
     api_key: int, kind: Kind, path: tuple[str, ...], accepted: set[str], values: Mapping[str, Any]
 ) -> None:
-    """Add the names that other versions know, newest first; a name that none knows is a bug."""
+    """Adds names of other versions, newest first; a name in none of them is a bug."""
     api = APIS[api_key]
     for version in range(api.max_version, api.min_version - 1, -1):
         accepted |= field_names(api_key, version, kind, path)
@@ -107,7 +108,10 @@ def _field(
 
 
 def _never_null(write: Write, instead: Any) -> Write:
-    """Some fields became nullable in a later version; a handler answers all of them alike."""
+    """Encoder that replaces null.
+
+    Some fields became nullable in a later version; a handler answers all versions alike.
+    """
 
     def encode(value: Any) -> bytes:
         return write(instead if value is None else value)

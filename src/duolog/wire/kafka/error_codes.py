@@ -1,6 +1,6 @@
-"""Kafka's error codes, as far as they are used. A test compares them with kio's.
+"""Kafka's error codes that are used here. A test compares them with kio's.
 
-Not kio's own: importing its schemas costs more than the rest of a start.
+Not imported from kio: its schemas take longer to import than the rest of a start.
 """
 
 from enum import IntEnum

@@ -1,4 +1,4 @@
-"""Headers of requests and responses. The four-byte size before each is the connection's."""
+"""Headers of requests and responses. The connection handles the four-byte size before each."""
 
 from struct import Struct
 from struct import error as StructError
@@ -27,7 +27,7 @@ _RESPONSE_TAGS_FROM = {**_REQUEST_TAGS_FROM, int(ApiKey.API_VERSIONS): NEVER}
 def parse_header(
     buffer: memoryview, position: int, end: int
 ) -> tuple[int, int, int, str | None, int]:
-    """api_key, api_version, correlation_id, client_id, and where the body begins."""
+    """api_key, api_version, correlation_id, client_id, and the position of the body."""
     client_id_at = position + _REQUEST.size
     if client_id_at > end:
         raise MalformedRequest("a frame is shorter than a request header")
@@ -68,7 +68,7 @@ def response_prefix(api_key: int, api_version: int, correlation_id: int, body_by
 def parse_response_header(
     api_key: int, api_version: int, buffer: memoryview, position: int, end: int
 ) -> tuple[int, int]:
-    """correlation_id, and where the body begins, of a response without its size."""
+    """correlation_id and position of the body, for a response without its size."""
     try:
         (correlation_id,) = INT32.unpack_from(buffer, position)
         position += INT32.size

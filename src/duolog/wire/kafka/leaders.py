@@ -1,4 +1,4 @@
-"""Where a partition's leader is now: tagged fields that Produce and Fetch answers share."""
+"""Tagged fields with a partition's current leader, shared by Produce and Fetch responses."""
 
 from collections.abc import Sequence
 from struct import Struct

@@ -1,8 +1,8 @@
-"""Every API that has no codec of its own, read and written from its schema.
+"""Codec of every API that has none of its own, driven by its schema.
 
-Requests and responses are decoded into kio's class for their version, whose fields differ
-by version. They are encoded from one mapping that may hold the fields of all versions:
-what this version lacks is left out, and what the mapping lacks gets its default.
+Requests and responses are decoded into kio's class for their version, whose fields differ by
+version. They are encoded from one mapping that may hold the fields of all versions: fields that
+this version lacks are left out, and those that the mapping lacks get their defaults.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def decode_request(api_key: int, version: int, body: memoryview) -> Any:
-    """kio's request of a version that apis.py serves, from a body without its header."""
+    """Decodes kio's request of a version that apis.py serves, from a body without its header."""
     try:
         return _decode(api_key, version, "request", body, ARRAY_ITEMS_MAX)
     except _MALFORMED as error:
@@ -33,7 +33,7 @@ def decode_request(api_key: int, version: int, body: memoryview) -> Any:
 
 
 def decode_response(api_key: int, version: int, body: memoryview) -> Any:
-    """kio's response; a broker may send as many items as fit in a frame."""
+    """Decodes kio's response; a broker may send as many items as fit in a frame."""
     try:
         return _decode(api_key, version, "response", body, len(body))
     except _MALFORMED as error:
@@ -50,7 +50,7 @@ def encode_response(api_key: int, version: int, fields: Mapping[str, Any]) -> by
     return encoder(api_key, version, "response")(fields)
 
 
-# A value can be well-formed and still be none: text that is no UTF-8, an unknown error
+# A field can be well-formed and its value still invalid: text that is not UTF-8, an unknown error
 # code, a duration beyond what a timedelta holds.
 _MALFORMED = (StructError, IndexError, ValueError, OverflowError, MalformedMessage)
 
@@ -58,8 +58,8 @@ _MALFORMED = (StructError, IndexError, ValueError, OverflowError, MalformedMessa
 def _decode(api_key: int, version: int, kind: Kind, body: memoryview, items_max: int) -> Any:
     read = decoder(entity(api_key, version, kind))
     message, position = read(body, 0, Bounds(len(body), items_max))
-    # A request may be followed by bytes that nobody reads: Kafka allows it and clients rely
-    # on it (see metadata.py).
+    # A request may be followed by bytes that nobody reads: Kafka allows it and clients rely on it
+    # (see metadata.py).
     if kind == "response" and position != len(body):
         raise MalformedMessage("a response does not end where its frame ends")
     return message

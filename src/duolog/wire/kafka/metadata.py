@@ -1,7 +1,7 @@
-"""Metadata, versions 0-13: which topics there are, and which broker leads what.
+"""Metadata, versions 0-13: topics, their partitions, and the brokers that lead them.
 
-Topics are encoded one by one, so that the caller can keep the bytes of a topic until it
-changes. Versions 0-8 have fixed-width lengths, 9 and later compact ones and tagged fields.
+Topics are encoded one by one, so that the caller can keep a topic's bytes until it changes.
+Versions 0-8 have fixed-width lengths, 9 and later compact ones and tagged fields.
 """
 
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ FLEXIBLE_FROM = 9
 TOPIC_IDS_FROM = 10
 
 OPERATIONS_NOT_ASKED = -(2**31)
-"""What stands in place of the authorized operations when nobody wanted them."""
+"""Value of the authorized operations when the client did not request them."""
 
 WantedTopic = tuple[str | None, bytes | None]
-"""name and id, of which a client gives at least one."""
+"""Name and id, of which a client gives at least one."""
 
 PartitionState = tuple[int, int, int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """error_code, index, leader_id, leader_epoch, replicas, in-sync replicas, offline replicas."""
@@ -42,7 +42,7 @@ PartitionState = tuple[int, int, int, int, tuple[int, ...], tuple[int, ...], tup
 
 class MetadataRequest(msgspec.Struct, gc=False):
     topics: list[WantedTopic] | None
-    """None for all topics."""
+    """Requested topics; None for all."""
     allow_auto_topic_creation: bool = True
     include_cluster_authorized_operations: bool = False
     include_topic_authorized_operations: bool = False
@@ -72,8 +72,8 @@ def parse_request(version: int, buffer: memoryview, position: int, end: int) -> 
             position = skip_tags(buffer, position, end)
     except (StructError, IndexError) as error:
         raise MalformedRequest("a Metadata request is cut off") from error
-    # Bytes that nobody reads may follow, as Kafka allows: librdkafka asks for all topics with
-    # a four-byte zero in place of a one-byte one, so that the rest of its request is left over.
+    # Bytes that nobody reads may follow, as Kafka allows: librdkafka asks for all topics with a
+    # four-byte zero in place of a one-byte one, so that the rest of its request is left over.
     if position > end:
         raise MalformedRequest("a Metadata request runs past the end of its frame")
     return request
@@ -133,7 +133,7 @@ REPLICA_LISTS_REMEMBERED_MAX = 4_096
 _legacy_lists_v0: dict[ReplicaLists, bytes] = {}
 _legacy_lists_v5: dict[ReplicaLists, bytes] = {}
 _compact_lists: dict[ReplicaLists, bytes] = {}
-"""A cluster has few different lists of replicas and many partitions that repeat them."""
+"""Encoded lists of replicas. A cluster has few different ones, repeated by many partitions."""
 
 
 def encode_topic(
@@ -145,7 +145,7 @@ def encode_topic(
     partitions: Sequence[PartitionState],
     authorized_operations: int = OPERATIONS_NOT_ASKED,
 ) -> bytes:
-    """One topic of a response. Versions before 12 have no way to say that a name is unknown."""
+    """One topic of a response. Versions before 12 cannot express an unknown name."""
     compact = version >= FLEXIBLE_FROM
     if version < 12 and name is None:
         name = ""
@@ -203,7 +203,7 @@ def _encode_legacy_lists(lists: tuple[tuple[int, ...], ...]) -> bytes:
 
 
 def _encode_legacy_lists_v0(lists: ReplicaLists) -> bytes:
-    """Which replicas are offline is told from version 5 on."""
+    """The lists without the offline replicas, which versions before 5 lack."""
     return _encode_legacy_lists(lists[:2])
 
 

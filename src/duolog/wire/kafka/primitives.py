@@ -1,9 +1,8 @@
-"""The smallest pieces of the wire format: variable integers, strings, tagged fields.
+"""Primitives of the wire format: variable-length integers, strings, tagged fields.
 
-Readers take a position and return the next one. They are strict about what they read
-themselves and raise IndexError or struct.error past the end of the buffer; every parser
-turns those into MalformedRequest and checks once, at its end, that it stopped exactly at
-the end of its frame.
+Readers take a position and return the next one. They are strict about what they read themselves and
+raise IndexError or struct.error past the end of the buffer; every parser turns those into
+MalformedRequest and checks once, at its end, that it did not run past the end of its frame.
 """
 
 from struct import Struct
@@ -20,10 +19,10 @@ UUID_BYTES = 16
 NO_UUID = bytes(UUID_BYTES)
 
 UVARINT_BYTES_MAX = 5
-"""Lengths and counts are 32-bit numbers."""
+"""Limit of a varint's bytes: lengths and counts are 32-bit numbers."""
 
 TAGS_PER_STRUCT_MAX = 32
-"""No schema defines more than a handful; more is a loop that somebody wants us to run."""
+"""Limit of tagged fields: schemas define a handful; more is an attempt to keep us busy."""
 
 TEXTS_REMEMBERED_MAX = 4_096
 TEXT_REMEMBERED_BYTES_MAX = 255
@@ -33,10 +32,10 @@ _texts: dict[bytes, str] = {}
 
 
 def check_count(count: int, item_bytes_min: int, bytes_left: int, items: int = 0) -> None:
-    """Refuse an array that cannot fit in what is left of its frame, before anything is allocated.
+    """Refuses an array that cannot fit in the rest of its frame, before anything is allocated.
 
-    `items` is how many the arrays of this request declared so far, this one included: a
-    frame of millions of tiny items would otherwise become gigabytes of objects.
+    `items` is how many the arrays of this request declared so far, this one included: a frame of
+    millions of tiny items would otherwise become gigabytes of objects.
     """
     if count < 0:
         raise MalformedRequest("an array is null or has a negative length")
@@ -54,7 +53,8 @@ def read_uvarint(buffer: memoryview, position: int) -> tuple[int, int]:
 
 
 def read_long_uvarint(buffer: memoryview, position: int, first: int) -> tuple[int, int]:
-    """The rest of a number whose first byte said that more follow; hot callers inline the first."""
+    """Reads the rest of a number whose first byte said that more follow; hot callers inline the
+    first."""
     value = first & 0x7F
     for shift in range(7, 7 * UVARINT_BYTES_MAX, 7):
         byte = buffer[position]
@@ -76,7 +76,7 @@ def uvarint(value: int) -> bytes:
 
 
 def read_text(buffer: memoryview, start: int, stop: int, end: int) -> str:
-    """The UTF-8 between `start` and `stop`, remembered: every request repeats the same names."""
+    """The UTF-8 between `start` and `stop`, cached: every request repeats the same names."""
     if stop > end:
         raise MalformedRequest("a string runs past the end of its frame")
     raw = buffer[start:stop].tobytes()

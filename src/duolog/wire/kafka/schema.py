@@ -1,8 +1,8 @@
-"""kio's schemas, described for our own encoder and decoder.
+"""Describes kio's schemas for our own encoder and decoder.
 
-kio's native reader trusts the counts that it reads and aborts the process when one of them
-is too large to allocate, so bytes from a client never reach it: only its schemas are used.
-A schema module takes milliseconds to import and is loaded when its version is first met.
+kio's native reader trusts the counts that it reads and aborts the process when one of them is too
+large to allocate, so bytes from a client never reach it: only its schemas are used. A schema module
+takes milliseconds to import and is loaded on first use of its version.
 """
 
 from dataclasses import MISSING, fields
@@ -21,16 +21,16 @@ class SchemaField(NamedTuple):
     type: str
     """kio's name of a primitive type, or "" for a struct."""
     struct: Any
-    """The kio class of a struct, or None for a primitive."""
+    """kio's class of a struct, or None for a primitive."""
     is_array: bool
     is_nullable: bool
     tag: int | None
     default: Any
-    """What stands for a field that was left out."""
+    """Value of a field that was left out."""
 
 
 def preload() -> None:
-    """Import what all schemas share. It takes long, and better now than when a client waits."""
+    """Imports what all schemas share. It is slow, so better now than while a client waits."""
     import_module("kio.static.primitive")
 
 
@@ -68,14 +68,14 @@ def _describe(name: str, declared: Any, metadata: Any, default: Any) -> SchemaFi
 
 
 def empty(kafka_type: str, is_array: bool) -> Any:
-    """The value that says nothing, for a type that has no null."""
+    """The empty value of a type that has no null."""
     if is_array:
         return ()
     return {"": {}, "string": "", "bytes": b"", "records": b"", "uuid": None}.get(kafka_type, 0)
 
 
 def field_names(api_key: int, version: int, kind: Kind, path: tuple[str, ...]) -> frozenset[str]:
-    """The fields of the struct that `path` leads to; none where this version has no such struct."""
+    """Fields of the struct at `path`; none if this version has no such struct."""
     struct = entity(api_key, version, kind)
     for step in path:
         struct = next((field.struct for field in describe(struct) if field.name == step), None)

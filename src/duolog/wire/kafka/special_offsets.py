@@ -1,4 +1,4 @@
-"""Numbers that stand for a place in a partition where an offset, or a time, is asked for."""
+"""Special offsets and timestamps that stand for the ends of a partition."""
 
 LATEST = -1
 EARLIEST = -2

@@ -1,1 +1,1 @@
-"""What the nodes of a cluster say to each other. Nobody else speaks it."""
+"""Protocol between the nodes of a cluster. Nobody else speaks it."""

@@ -1,8 +1,8 @@
 """FETCH between nodes: a follower asks its leader for records.
 
-A follower that copies many partitions from one leader names each of them once per session,
-and then only those that have changed; the leader answers only with those that have something
-to say. Both bodies are MessagePack; the answer's records follow it as they lie in the log.
+A follower that copies many partitions from one leader names each of them once per session, and then
+only those that have changed; the leader answers only with those that have news. Both bodies are
+MessagePack; the answer's records follow it as they lie in the log.
 
 u32 length of the head | head | records of the results, one after another
 """
@@ -27,14 +27,14 @@ class CopyError(IntEnum):
     NOT_LEADER = 1
     """The node that was asked does not lead, or is suspended."""
     FENCED_EPOCH = 2
-    """The follower knows an older leader epoch."""
+    """The follower's leader epoch is older than the leader's."""
     UNKNOWN_EPOCH = 3
-    """The follower knows a newer one: the leader will hear of it."""
+    """The follower's leader epoch is newer: the leader has yet to learn of it."""
     UNKNOWN_TOPIC = 4
-    """No topic of this id is here. One of the same name is another."""
+    """No topic of this id exists here; one of the same name is a different topic."""
     NOT_A_REPLICA = 5
     OUT_OF_RANGE = 6
-    """Nothing can be copied from this offset; the answer says where the log begins and ends."""
+    """Nothing can be copied from this offset; the answer has the log's start and end."""
     UNREADABLE = 7
     """The leader's own log is damaged there, or its disk fails."""
 
@@ -44,31 +44,32 @@ class CopyWanted(msgspec.Struct, frozen=True, array_like=True):
     index: int
     leader_epoch: int
     offset: int
-    """Everything below it is on the follower, as durably as the topic asks."""
+    """Offset below which the follower has everything, as durably as the topic asks."""
     last_epoch: int
-    """The leader epoch of the record before those that are wanted; -1 without records."""
+    """Leader epoch of the record before the wanted ones; -1 without records."""
     has_room: bool = True
-    """Whether records may be sent: not while the copy has to be cut first."""
+    """True if records may be sent; False while the copy has to be truncated first."""
     is_in_doubt: bool = False
-    """Whether what was sent from there was damaged, so that the leader should look at its copy."""
+    """True if the records sent from there were damaged, so that the leader should verify its
+    copy."""
     ahead: int = 0
-    """How many offsets further this session has come, though they are not durable yet."""
+    """Offsets that this session has received beyond `offset`, which are not durable yet."""
 
     @property
     def next_offset(self) -> int:
-        """Where records are wanted from."""
+        """Offset from which records are wanted."""
         return self.offset + self.ahead
 
 
 class CopyRequest(msgspec.Struct, frozen=True, array_like=True):
     session: int
-    """NO_SESSION begins one, and names all partitions."""
+    """Session id; NO_SESSION begins one, and names all partitions."""
     sequence: int
-    """Counts the requests of a session: a lost one is noticed."""
+    """Number of the request within its session, so that a lost one is noticed."""
     wait_ms: int
     bytes_max: int
     wanted: list[CopyWanted]
-    """Those that are new or have changed since they were named."""
+    """Partitions that are new, or have changed since they were last named."""
     forgotten: list[tuple[bytes, int]] = []
 
 
@@ -80,18 +81,19 @@ class CopyResult(msgspec.Struct, frozen=True, array_like=True):
     start_offset: int
     end_offset: int
     next_offset: int
-    """Where to go on after the records: past a gap that the log has behind them."""
+    """Offset at which to continue after the records: past a gap that follows them in the log."""
     length: int
     """Bytes of records."""
     diverging_epoch: int = NO_EPOCH
-    """With `diverging_end`: where the follower's last epoch, or the one before it, ended here."""
+    """Epoch that ended here at `diverging_end`: the follower's last one, or the latest before
+    it."""
     diverging_end: int = -1
 
     def must_be_answered(self, offset: int) -> bool:
-        """Whether it says more than news of watermarks to a follower that asked from `offset`.
+        """True if it has more than new watermarks for a follower that asked from `offset`.
 
-        The leader has nothing more to tell of the partition until the follower has named it
-        again, as it does once it has taken this in.
+        The leader then says no more about the partition until the follower has named it again, as
+        it does once it has processed this.
         """
         return (
             self.length > 0
@@ -103,7 +105,7 @@ class CopyResult(msgspec.Struct, frozen=True, array_like=True):
 
 class CopyAnswer(msgspec.Struct, frozen=True, array_like=True):
     session: int
-    """NO_SESSION when the one that was named is not known: begin again."""
+    """Session id; NO_SESSION if the requested one is unknown: begin again."""
     results: list[CopyResult]
 
 

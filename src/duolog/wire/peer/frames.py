@@ -12,26 +12,26 @@ from duolog.ports.transport import Chunk, FileRange
 
 OK = 0
 REFUSED = 1
-"""The status of an answer whose body is a refusal (refusals.py)."""
+"""Status of an answer whose body is a refusal (refusals.py)."""
 
 SIZE_BYTES = 4
 HEADER_BYTES = 16
-"""Together with the size."""
+"""Bytes of the header, the size included."""
 FRAME_BYTES_MAX = 128 << 20
-"""What one frame may announce. An answer with records is as large as the asker allowed; this is
-above every bound that one can ask for."""
+"""Limit of one frame. An answer with records is as large as the asker allowed; this is above every
+bound that one can ask for."""
 BODY_BYTES_MAX = FRAME_BYTES_MAX - HEADER_BYTES
 IN_FLIGHT_MAX = 16_384
-"""Requests of one connection that are not answered yet: a long poll is one for as long as it
-lasts, and must not hold up what comes after it."""
+"""Limit of unanswered requests on one connection: a long poll counts for as long as it lasts, and
+must not hold up later requests."""
 JOINED_BYTES_MAX = 16 * 1024
-"""Bodies up to this size are copied behind their header: that is cheaper than another buffer."""
+"""Size up to which a body is copied behind its header: that is cheaper than another buffer."""
 
 _HEADER = Struct(">IQHH")
 
 
 class MalformedFrame(Exception):
-    """Bytes that are no frame; only closing the connection is safe."""
+    """Bytes that are not a frame; only closing the connection is safe."""
 
 
 class Frame(NamedTuple):
@@ -39,7 +39,7 @@ class Frame(NamedTuple):
     kind: int
     status: int
     body: memoryview
-    """Bytes of its own, which nothing overwrites."""
+    """Body in memory of its own, which nothing overwrites."""
 
 
 def encode_frame(correlation: int, kind: int, body: bytes = b"", *, status: int = OK) -> bytes:
@@ -47,7 +47,7 @@ def encode_frame(correlation: int, kind: int, body: bytes = b"", *, status: int 
 
 
 def frame_chunks(correlation: int, kind: int, body: bytes | Sequence[Chunk]) -> list[Chunk]:
-    """A frame to be written, whose large parts are not copied. ValueError if it is too large."""
+    """A frame to be written, without copying large parts. Raises ValueError if it is too large."""
     if isinstance(body, bytes):
         if len(body) <= JOINED_BYTES_MAX:
             return [encode_frame(correlation, kind, body)]

@@ -1,4 +1,4 @@
-"""The first frame each way: who speaks, and which protocol."""
+"""Hello, the first frame each way: identity of the speaker and version of the protocol."""
 
 import re
 from typing import NamedTuple
@@ -8,31 +8,32 @@ import msgspec
 from duolog.wire.peer.frames import MalformedFrame
 
 PROTOCOL_VERSION = 1
-"""Raised when nodes of the version before could misunderstand this one."""
+"""Version of the protocol; raised when nodes of the version before could misunderstand it."""
 
 CLUSTER_NAME_CHARS_MAX = 64
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """A map on the wire, so that a later version can add to it."""
+    """Identity and version of one side; a map on the wire, so that a later version can add to
+    it."""
 
     version: int = PROTOCOL_VERSION
     cluster_id: str
     node: int
     epoch: int
-    """The speaker's broker epoch."""
+    """Broker epoch of the speaker."""
 
 
 class Identity(NamedTuple):
-    """What a node's certificate says it is."""
+    """Cluster and node that a node's certificate is made out to."""
 
     cluster: str
-    """The name that the operator gave the cluster."""
+    """Name that the operator gave the cluster."""
     node: int
 
     @property
     def uri(self) -> str:
-        """As in the certificate's subject alternative name."""
+        """URI of the certificate's subject alternative name."""
         return f"duolog://{self.cluster}/{self.node}"
 
 
@@ -41,7 +42,7 @@ def encode_hello(hello: Hello) -> bytes:
 
 
 def decode_hello(body: memoryview) -> Hello:
-    """Raises MalformedFrame."""
+    """Decodes a hello; raises MalformedFrame."""
     try:
         return msgspec.msgpack.decode(body, type=Hello)
     except msgspec.DecodeError as error:
@@ -49,25 +50,25 @@ def decode_hello(body: memoryview) -> Hello:
 
 
 def is_cluster_name(text: str) -> bool:
-    """Whether a cluster can be called so: the name becomes part of a URI."""
+    """True if the text can name a cluster: the name becomes part of a URI."""
     return re.fullmatch(rf"[A-Za-z0-9._-]{{1,{CLUSTER_NAME_CHARS_MAX}}}", text) is not None
 
 
 def objection(
     ours: Hello, theirs: Hello, *, cluster: str | None, identity: str | None
 ) -> str | None:
-    """What is wrong with the other side, or None.
+    """Reason for refusing the other side, or None.
 
-    With the name of the cluster given, only who shows a certificate of it is believed.
+    If `cluster` is given, the other side must show that cluster's certificate for its node.
     """
     if theirs.version != ours.version:
         return (
             f"node {theirs.node} speaks version {theirs.version} of the protocol between nodes,"
-            f" and node {ours.node} version {ours.version}; run versions next to each other"
+            f" and node {ours.node} version {ours.version}; a cluster mixes adjacent versions only"
         )
     if theirs.cluster_id != ours.cluster_id:
         return (
-            f"node {theirs.node} is of cluster {theirs.cluster_id}, and node {ours.node} of"
+            f"node {theirs.node} belongs to cluster {theirs.cluster_id}, and node {ours.node} to"
             f" cluster {ours.cluster_id}; check addresses and the metadata store of both"
         )
     if theirs.node == ours.node:

@@ -1,25 +1,26 @@
-"""What one node can ask another."""
+"""Kinds of requests between nodes."""
 
 from enum import IntEnum
 
 
 class PeerKind(IntEnum):
     HELLO = 0
-    """The first frame each way: who speaks."""
+    """The first frame each way: identity of the speaker."""
     CANCEL = 1
-    """The request with this correlation is given up by its caller. Has no answer."""
+    """The caller gives up the request with this correlation. Has no answer."""
     FETCH = 2
     """A follower asks the leader for records."""
     PING = 3
-    """Is anybody there? Answered by the session itself."""
+    """Liveness check, answered by the session itself."""
     USAGE_APPEND = 4
     """Usage lines for a partition that the other node leads."""
     CATCH_UP_TOPICS = 5
-    """Answered once the other node has acted upon a revision of the topics."""
+    """Answered once the other node has applied a revision of the topics."""
     CATCH_UP_QUEUES = 6
 
     QUEUE_SEND = 16
-    """From here on: a front end asks for what the other node leads of a queue."""
+    """First of the kinds by which a front end uses the partitions of a queue that the other node
+    leads."""
     QUEUE_ACCEPT = 17
     QUEUE_RECEIVE = 18
     QUEUE_WATCH = 19

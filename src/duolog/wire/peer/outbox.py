@@ -7,8 +7,8 @@ from duolog.ports.transport import Chunk, FileRange, Transport
 CallSoon = Callable[[Callable[[], None]], object]
 
 GATHERED_BYTES_MAX = 256 * 1024
-"""More than this does not wait for the end of the turn: the transport's backlog, by which both
-ends hold back, would not show it."""
+"""Limit of gathered bytes; more is written at once, because the transport's backlog, on which
+back-pressure depends, would not show it."""
 
 
 class Outbox:
@@ -35,11 +35,11 @@ class Outbox:
             self.flush()
 
     def flush(self) -> None:
-        """Hand over what was gathered, now. A transport that is closed ignores it."""
+        """Writes what was gathered, now. A closed transport ignores it."""
         chunks = self._chunks
         if not chunks:
             return
-        # Small frames are copied together, so that the socket is given one buffer.
+        # Small frames are joined, so that the socket gets one buffer.
         is_joined = not self._has_files and self._bytes <= GATHERED_BYTES_MAX
         self._chunks = []
         self._bytes = 0

@@ -1,7 +1,7 @@
-"""Cuts what arrives into frames. Shared by both ends of a connection.
+"""Cuts received bytes into frames, at both ends of a connection.
 
-Small frames, of which one read brings many, go through one buffer; a large one is received
-straight into memory of its own, so that its bytes are moved once.
+Small frames, of which one read brings many, go through one buffer; a large one is received straight
+into memory of its own, so that its bytes are moved once.
 """
 
 from duolog.wire.peer.frames import (
@@ -14,7 +14,7 @@ from duolog.wire.peer.frames import (
 
 BUFFER_BYTES = 64 * 1024
 HELLO_BYTES_MAX = 4 * 1024
-"""Until it is known who speaks, nothing longer is believed."""
+"""Limit of a frame before the hello has been verified."""
 
 
 class FrameReceiver:
@@ -36,16 +36,16 @@ class FrameReceiver:
         self._end = 0
         self._frame_bytes_max = HELLO_BYTES_MAX
         self._large: memoryview | None = None
-        """The body that is being received into memory of its own."""
+        """Body that is being received into memory of its own; None for none."""
         self._filled = 0
         self._large_header = (0, 0, 0)
 
     def trust(self) -> None:
-        """It is known who speaks: frames may have their full size from now on."""
+        """Allows frames of full size, now that the other side is verified."""
         self._frame_bytes_max = FRAME_BYTES_MAX
 
     def get_buffer(self) -> memoryview:
-        """Where the next bytes go. Never empty once `next_frame` has returned None."""
+        """Buffer for the next bytes. Never empty once `next_frame` has returned None."""
         if self._large is not None:
             return self._large[self._filled :]
         return self._view[self._end :]

@@ -1,4 +1,4 @@
-"""Refusals that travel: the class by its name, its text, and what else it tells."""
+"""Codec of refusals between nodes: class name, text, and attributes."""
 
 from typing import TypeVar
 
@@ -9,10 +9,10 @@ from duolog.model.errors import PeerFailed, Refusal
 from duolog.wire.peer.frames import MalformedFrame
 
 TEXT_CHARS_MAX = 4_000
-"""Refusals quote what they refuse, and that can be as long as a request."""
+"""Limit of a refusal's text: it may quote what it refuses, which can be as long as a request."""
 
 Fact = bool | int | str | None
-"""What an attribute of a refusal can be, such as the leader that it names."""
+"""Attribute of a refusal, such as the leader that it names."""
 
 KNOWN: dict[str, type[Refusal]] = {
     name: kind
@@ -34,7 +34,7 @@ def encode_refusal(refusal: Refusal) -> bytes:
 
 
 def decode_refusal(body: memoryview) -> Refusal:
-    """The same refusal; one that is not known here becomes PeerFailed. Raises MalformedFrame."""
+    """The same refusal; an unknown class becomes PeerFailed. Raises MalformedFrame."""
     try:
         name, text, facts = msgspec.msgpack.decode(body, type=tuple[str, str, dict[str, Fact]])
     except msgspec.DecodeError as error:
@@ -46,7 +46,8 @@ def decode_refusal(body: memoryview) -> Refusal:
 
 
 def _rebuilt(kind: type[R], text: str, facts: dict[str, Fact]) -> R:
-    # Without its constructor, which makes the text of what it is given: both are here already.
+    # Bypasses the constructor, which builds the text from arguments: text and facts are here
+    # already.
     refusal = kind.__new__(kind, text)
     vars(refusal).update(facts)
     return refusal

@@ -1,1 +1,1 @@
-"""The SQS protocols: bytes to requests and answers to bytes, in JSON 1.0 and in Query/XML."""
+"""SQS protocols, JSON 1.0 and Query/XML: bytes to requests, and answers to bytes."""

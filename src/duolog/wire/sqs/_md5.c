@@ -1,8 +1,8 @@
-/* MD5 of many texts at once: sixteen side by side, a lane of a vector each.
+/* MD5 of many texts at once by SIMD: sixteen texts, each in one lane of a vector.
 
-   A step of MD5 waits for the one before it, so a processor that digests one text is idle most
-   of the time. digests.py uses this where it could be built, and hashlib where not; a test
-   compares them. */
+   Each step of MD5 depends on the one before, so that a core that digests one text stalls most of
+   the time. digests.py uses this where it could be built, and hashlib where not; a test compares
+   them. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -21,17 +21,17 @@ typedef uint32_t lanes_t __attribute__((vector_size(4 * LANES)));
 typedef uint32_t four_t __attribute__((vector_size(4 * FOUR)));
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "words are taken as they lie in memory"
+#error "words are read in memory order: only little-endian machines are supported"
 #endif
 
-/* Of two vectors, the words at these places. */
+/* Picks the words at these places out of two vectors. */
 #ifdef __clang__
 #define PICK(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 #else
 #define PICK(a, b, i, j, k, l) __builtin_shuffle(a, b, (four_t){i, j, k, l})
 #endif
 
-/* One copy for each kind of processor, chosen when the module is loaded. */
+/* Compiles one copy per instruction set; the loader picks the best. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -46,7 +46,7 @@ typedef uint32_t four_t __attribute__((vector_size(4 * FOUR)));
     a += f(b, c, d) + word + constant##u;                                                          \
     a = (a << shift | a >> (32 - shift)) + b;
 
-/* The same for one text and for many: words are numbers or vectors of them. */
+/* All steps of a block, for one text or for many: words are numbers or vectors of them. */
 #define ROUNDS(a, b, c, d, w)                                                                      \
     STEP(F, a, b, c, d, w[0], 7, 0xd76aa478)                                                       \
     STEP(F, d, a, b, c, w[1], 12, 0xe8c7b756)                                                      \
@@ -117,9 +117,9 @@ static const uint32_t START[STATE_WORDS] = {0x67452301, 0xefcdab89, 0x98badcfe, 
 
 struct text {
     const uint8_t *data;
-    size_t whole;                   /* Blocks that are the text's alone. */
-    size_t blocks;                  /* With those of which the end is padding: one or two. */
-    uint8_t tail[2 * BLOCK_BYTES];  /* The latter. */
+    size_t whole;                   /* Number of blocks without padding. */
+    size_t blocks;                  /* Number of blocks with the one or two padded ones. */
+    uint8_t tail[2 * BLOCK_BYTES];  /* Content of the padded blocks. */
 };
 
 static uint32_t word_at(const uint8_t *from)
@@ -149,8 +149,8 @@ static const uint8_t *block_of(const struct text *text, size_t number)
                                 : text->tail + (number - text->whole) * BLOCK_BYTES;
 }
 
-/* Blocks of four texts into as many lanes of the words, four words at a time: a quarter of the
-   loads and stores that one by one would be. */
+/* Transposes a block of each of four texts into four lanes of the words, four words at a time: a
+   quarter of the loads and stores of a loop over words. */
 static inline __attribute__((always_inline)) void load_four(const struct text *texts[FOUR],
                                                             size_t number, lanes_t w[16], int lane)
 {
@@ -176,7 +176,7 @@ static inline __attribute__((always_inline)) void load_four(const struct text *t
     }
 }
 
-/* The state after the first `blocks` blocks of every text: all of them have as many. */
+/* Computes the state after the first `blocks` blocks of every text; none has fewer. */
 FOR_EACH_PROCESSOR
 static void digest_side_by_side(const struct text *texts[LANES], size_t blocks,
                                 uint32_t states[LANES][STATE_WORDS])
@@ -231,7 +231,7 @@ static void write_hex(Py_UCS1 *to, const uint32_t state[STATE_WORDS])
     }
 }
 
-/* Of up to LANES texts, from a place in the list on. */
+/* Digests up to LANES texts, from a place in the list on. */
 static int digest_some(PyObject *values, Py_ssize_t first, Py_ssize_t count, Py_UCS1 *to)
 {
     struct text texts[LANES];
@@ -286,7 +286,7 @@ static PyObject *md5_of_each(PyObject *module, PyObject *values)
 
 static PyMethodDef methods[] = {
     {"md5_of_each", md5_of_each, METH_O,
-     "The MD5 digests of a list of bytes, one behind the other."},
+     "Digests a list of bytes with MD5; returns the hexadecimal digests as one text."},
     {NULL, NULL, 0, NULL},
 };
 

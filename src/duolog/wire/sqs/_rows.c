@@ -1,8 +1,8 @@
-/* JSON about many messages at once: answers written from columns, batches read into them.
+/* JSON of many messages at once: writes answers from columns, reads batches into columns.
 
-   Both know only what is usual. What is read is either plain, or left to the decoder that knows
-   all of JSON; what is written is the same as its encoder writes. rows.py and plain_batches.py use
-   this where it could be built; tests compare. */
+   Only the usual forms are handled. The reader gives up on anything else, which is left to the
+   ordinary decoder; the writer's output equals the ordinary encoder's. rows.py and
+   plain_batches.py use this where it could be built; tests compare the two. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -15,7 +15,7 @@
 #define ID_CHARS_MAX 80
 #define ESCAPE_CHARS_MAX 6
 
-/* One copy for each kind of processor, chosen when the module is loaded. */
+/* Compiles one copy per instruction set; the loader picks the best. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
 #else
@@ -34,7 +34,7 @@ static int is_escaped(unsigned char byte)
     return byte < 0x20 || byte == '"' || byte == '\\';
 }
 
-/* Whole vectors at a time, as a loop that ends at the first would not be compiled. */
+/* Without an early exit, so that the compiler vectorises the loop. */
 FOR_EACH_PROCESSOR static int has_escaped(struct text text)
 {
     unsigned char found = 0;
@@ -79,7 +79,7 @@ static char *write_escaped(char *to, struct text text)
     return to;
 }
 
-/* Bytes, which are UTF-8 already, or text that is ASCII. */
+/* Views bytes, which are UTF-8 already, or ASCII text. */
 static int text_of(PyObject *value, struct text *text)
 {
     if (PyBytes_CheckExact(value)) {
@@ -95,20 +95,20 @@ static int text_of(PyObject *value, struct text *text)
     return -1;
 }
 
-/* Values that each are an object, or that lie in one text, all of one size and never escaped. */
+/* Values that are objects, or parts of one text, all of one size and never escaped. */
 struct column {
     PyObject *values;
-    /* A fast sequence that is owned here; NULL if there is a text. */
+    /* Fast sequence, owned here; NULL if there is a text. */
     struct text text;
     Py_ssize_t size;
-    /* Of a value in the text. */
+    /* Size of each value in the text. */
 };
 
 struct rows {
     struct text before;
     struct text behind;
     struct text labels[COLUMNS_MAX + 1];
-    /* What precedes the value of each column, and what follows the last. */
+    /* Texts before the value of each column, and after the last. */
     struct column columns[COLUMNS_MAX];
     Py_ssize_t width;
     Py_ssize_t length;
@@ -122,7 +122,7 @@ static int cell_of(const struct column *column, Py_ssize_t row, struct text *tex
     return 0;
 }
 
-/* At most so much is to be written of the rows from one place to another; -1 if that fails. */
+/* Returns an upper bound of the bytes that these rows take; -1 on an error. */
 static Py_ssize_t size_of(const struct rows *rows, Py_ssize_t first, Py_ssize_t last,
                           int *are_escaped)
 {
@@ -173,7 +173,7 @@ static PyObject *written(const struct rows *rows, Py_ssize_t first, Py_ssize_t l
     return answer;
 }
 
-/* How many values it has; -1 if it is no column. */
+/* Returns the number of values; -1 if it is not a column. */
 static Py_ssize_t take_column(struct column *column, PyObject *values, Py_ssize_t size)
 {
     *column = (struct column){.size = size};
@@ -257,7 +257,7 @@ static PyObject *json_rows(PyObject *module, PyObject *arguments)
     return answers;
 }
 
-/* Reading. Every step moves on past what it found, or says that it is not there. */
+/* Reading. Each step moves past what it found and returns 1, or returns 0. */
 
 struct place {
     const char *at;
@@ -280,7 +280,7 @@ static int takes(struct place *place, char sign)
     return 1;
 }
 
-/* ASCII without escapes, and so without control characters. */
+/* True for ASCII without escapes or control characters. */
 FOR_EACH_PROCESSOR static int is_plain(struct text text)
 {
     unsigned char unusual = 0;
@@ -303,7 +303,7 @@ static int takes_plain(struct place *place, struct text *text)
     return is_plain(*text);
 }
 
-/* What a sign stands for behind a backslash; none of what a message may not have. */
+/* Character of an escape sequence; -1 for those that no message may have. */
 static int unescaped(char sign)
 {
     switch (sign) {
@@ -317,7 +317,7 @@ static int unescaped(char sign)
     }
 }
 
-/* Text of a message, as it is between its quotes: ASCII, perhaps with the usual escapes. */
+/* Reads a message body, still escaped: ASCII, perhaps with the usual escapes. */
 static int takes_body(struct place *place, struct text *text)
 {
     struct place start = *place;
@@ -354,7 +354,7 @@ static int is_id(struct text text)
     return text.size > 0 && text.size <= ID_CHARS_MAX;
 }
 
-/* A kind of batch: which member an entry has beside its id, and how that is read and made. */
+/* Kind of batch: the member of its entries beside the id, and how that is read and made. */
 struct kind {
     struct text member;
     int (*takes)(struct place *place, struct text *text);
@@ -372,7 +372,7 @@ struct batch {
     Py_ssize_t count;
 };
 
-/* Two members, each once, in any order. */
+/* Reads an entry of two members, each once, in any order. */
 static int takes_entry(struct place *place, const struct kind *kind, struct entry *entry)
 {
     static const struct text id = {"Id", 2};
@@ -439,7 +439,7 @@ static int takes_batch(struct place *place, const struct kind *kind, struct batc
     return place->at == place->end;
 }
 
-/* Of text that may have escapes. */
+/* Makes bytes of text that may have escapes. */
 static PyObject *bytes_of(struct text text)
 {
     if (memchr(text.at, '\\', (size_t)text.size) == NULL)
@@ -458,7 +458,7 @@ static PyObject *bytes_of(struct text text)
 static PyObject *ascii_of(struct text text)
 {
     if (text.size == 1)
-        /* There is one of each already. */
+        /* Python keeps one object of each. */
         return PyUnicode_FromStringAndSize(text.at, 1);
     PyObject *made = PyUnicode_New(text.size, 127);
     if (made != NULL)
@@ -513,11 +513,11 @@ static PyObject *plain_deletes(PyObject *module, PyObject *content)
 
 static PyMethodDef methods[] = {
     {"json_rows", json_rows, METH_VARARGS,
-     "Objects made of columns, so many for each of several lists of them."},
+     "Writes answers from columns; each takes as many of the next rows as its count says."},
     {"plain_sends", plain_sends, METH_O,
-     "Queue, ids and bodies of a SendMessageBatch that has nothing else; None if it is another."},
+     "Queue, ids and bodies of a SendMessageBatch with nothing else; None if it is unusual."},
     {"plain_deletes", plain_deletes, METH_O,
-     "Queue, ids and receipts of a DeleteMessageBatch; None if it is an unusual one."},
+     "Queue, ids and receipts of a DeleteMessageBatch; None if it is unusual."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,7 +1,6 @@
-/* Texts that are alike but for the number at their end, one behind the other.
+/* Writes texts that differ only in the number at their end, one after another.
 
-   texts.py uses this where it could be built; a test compares it with what is done there
-   otherwise. */
+   texts.py uses this where it could be built; a test compares it with the Python fallback. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -98,7 +97,7 @@ static PyObject *number_each(PyObject *module, PyObject *arguments)
 
 static PyMethodDef methods[] = {
     {"number_each", number_each, METH_VARARGS,
-     "So many texts of each kind: what precedes the number, and that from the first on."},
+     "Writes so many texts of each kind: its prefix, and a number that counts up from the first."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,4 +1,4 @@
-"""Which actions there are, and what each is asked with and answers."""
+"""Actions of the SQS API, with the structures of their requests and results."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -13,7 +13,7 @@ class Action(NamedTuple):
     name: str
     request: type[Shape]
     result: type[Shape] | None
-    """None where success is all that there is to say."""
+    """None if success is all that the answer says."""
 
 
 _ACTIONS = (
@@ -75,4 +75,4 @@ ACTIONS: Mapping[str, Action] = {action.name: action for action in _ACTIONS}
 TARGETS: Mapping[bytes, Action] = {
     b"AmazonSQS." + action.name.encode(): action for action in _ACTIONS
 }
-"""By the X-Amz-Target header with which a request in JSON names its action."""
+"""Action by the X-Amz-Target header of a JSON request."""

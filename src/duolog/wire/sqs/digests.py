@@ -1,6 +1,6 @@
-"""The MD5 digests in which clients check that their messages arrived whole.
+"""MD5 digests by which clients check that their messages arrived whole.
 
-They are no protection against anyone, only against accidents.
+They protect against accidents only, not against attackers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,18 +10,18 @@ from struct import Struct
 from duolog.wire.sqs.texts import Texts
 
 SIDE_BY_SIDE_MIN = 3
-"""So many are digested sooner together than one after the other."""
+"""Number of bodies from which digesting them together is faster than one by one."""
 
 _DIGEST_CHARS = 32
 _LENGTH = Struct(">I").pack
 _new_md5 = md5(usedforsecurity=False).copy
-"""Faster than to begin anew: what has to be looked up for that was."""
+"""Copies a fresh state, which is faster than md5(): that looks the algorithm up each time."""
 _STRING = b"\x01"
 _BINARY = b"\x02"
 
 
 def md5_of_body(body: bytes) -> str:
-    """Of the body in UTF-8."""
+    """Digest of a body in UTF-8."""
     digest = _new_md5()
     digest.update(body)
     return digest.hexdigest()
@@ -30,23 +30,23 @@ def md5_of_body(body: bytes) -> str:
 try:
     from duolog.wire.sqs._md5 import md5_of_each
 except ImportError:
-    # There was no compiler where Duolog was installed.
+    # No compiler was present when Duolog was installed.
     def md5_of_each(values: list[bytes], /) -> str:
         return "".join(map(md5_of_body, values))
 
 
 def md5_of_bodies(bodies: list[bytes]) -> Sequence[str]:
-    """Of each of them."""
+    """Digest of each body."""
     if len(bodies) >= SIDE_BY_SIDE_MIN:
         return Texts(md5_of_each(bodies), _DIGEST_CHARS)
     return list(map(md5_of_body, bodies))
 
 
 def md5_of_attributes(attributes: Mapping[str, tuple[str, bytes]]) -> str:
-    """Of data types and values by name; those that are text in UTF-8.
+    """Digest of attributes, given as data type and value by name; text values in UTF-8.
 
-    Attributes of users and of the system are digested alike: sorted by name, each part
-    after its length, and between type and value whether the value is text.
+    Attributes of users and of the system are digested alike: sorted by name, each part after its
+    length, and between type and value a byte that tells text from binary.
     """
     parts: list[bytes] = []
     for name in sorted(attributes):

@@ -1,4 +1,4 @@
-"""The names that the API itself gives to attributes of messages."""
+"""Names that the API itself gives to attributes of messages."""
 
 MESSAGE_SYSTEM_ATTRIBUTES = frozenset(
     {
@@ -14,4 +14,4 @@ MESSAGE_SYSTEM_ATTRIBUTES = frozenset(
         "SequenceNumber",
     }
 )
-"""What a receive can ask for."""
+"""System attributes that a receive can ask for."""

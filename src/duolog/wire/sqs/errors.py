@@ -1,8 +1,8 @@
-"""Every error that an SQS client can be told, as each of the two protocols spells it.
+"""Errors that an SQS client can get, as each of the two protocols spells them.
 
-sqs_api/faults.py says which refusal is which error. Statuses and codes are those of the
-public API reference; older codes, which the Query protocol had first, are also sent with
-JSON in a header, because clients that moved to JSON still compare with them.
+sqs_api/faults.py maps refusals to errors. Statuses and codes are those of the public API reference;
+older codes, which the Query protocol had first, are also sent with JSON in a header, because
+clients that moved to JSON still compare with them.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 _OWN = "com.amazonaws.sqs"
 _SHARED = "com.amazon.coral.service"
-"""Errors that all AWS services have are not part of the API's model, nor of its namespace."""
+"""Namespace of errors that all AWS services share, which are not part of the API's model."""
 
 _OLDER = "AWS.SimpleQueueService."
 
@@ -19,13 +19,13 @@ class Fault(NamedTuple):
     """One error, ready to be encoded."""
 
     code: str
-    """The name of the error in JSON: for errors of the model, that of their shape."""
+    """Name of the error in JSON; for errors of the model, the name of their shape."""
     query_code: str
-    """What the Query protocol calls it."""
+    """Code of the error in the Query protocol."""
     http_status: int
     message: str
     sender: bool = True
-    """Whether the one who asked is to blame, rather than the one who answered."""
+    """True if the client is at fault, False if the server is."""
     namespace: str = _OWN
 
     @property
@@ -34,7 +34,7 @@ class Fault(NamedTuple):
 
     @property
     def query_error(self) -> bytes:
-        """The value of the x-amzn-query-error header."""
+        """Value of the x-amzn-query-error header."""
         return f"{self.query_code};{self.type}".encode("latin-1")
 
     @property
@@ -220,13 +220,13 @@ _TABLE = (
 FAULTS: Mapping[str, Fault] = {
     fault.code if fault.namespace == _OWN else fault.query_code: fault for fault in _TABLE
 }
-"""By name: that of the shape for errors of the model, that of the reference for shared ones.
+"""Errors by name: the shape's name for errors of the model, the reference's for shared ones.
 
-Each carries the message for when there is nothing better to say.
+Each carries a message for when there is nothing more specific to say.
 """
 
 
 def fault(name: str, message: str = "") -> Fault:
-    """The error of this name, with a message of its own where one is given."""
+    """The error of this name, with its default message or the one given."""
     found = FAULTS[name]
     return found._replace(message=message) if message else found

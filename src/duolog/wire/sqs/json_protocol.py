@@ -1,4 +1,4 @@
-"""The JSON 1.0 protocol: what today's SDKs speak.
+"""JSON 1.0 protocol, which today's SDKs speak.
 
 Decoders are made once per action, and check names and types while they read.
 """
@@ -19,13 +19,13 @@ _DECODERS = {
 }
 _ENCODE = msgspec.json.Encoder().encode
 
-# How msgspec words what it found; a test holds each of them against its version.
+# msgspec's wording of its findings; a test compares each with the installed version.
 _MISSING = re.compile(r"Object missing required field `(\w+)`(?: - at `\$(.*)`)?")
 _NULL = re.compile(r"Expected `(?:str|int|array|object)`, got `null` - at `\$(.*)`")
 
 
 def decode(action: Action, body: bytes) -> Shape:
-    """The request. Members that the action does not know are passed over, as AWS does."""
+    """Decodes a request. Members that the action does not know are ignored, as by AWS."""
     try:
         return _DECODERS[action.name](body or b"{}")
     except RecursionError:
@@ -52,12 +52,12 @@ def _refusal(problem: str) -> QueueRefusal:
         return MissingParameter(
             f"The request must contain the parameter {_parameter(f'{where}.{name}')}."
         )
-    # What is required and null has not been given; what is optional may be null.
+    # A required member that is null counts as missing; an optional one may be null.
     if null := _NULL.fullmatch(problem):
         return MissingParameter(f"The request must contain the parameter {_parameter(null[1])}.")
     return SerializationException(f"The request could not be understood: {problem}.")
 
 
 def _parameter(path: str) -> str:
-    """`.Entries[0].Id` as a client would say it: `Entries.1.Id`."""
+    """`.Entries[0].Id` as clients write it: `Entries.1.Id`."""
     return re.sub(r"\[(\d+)\]", lambda index: f".{int(index[1]) + 1}", path).removeprefix(".")

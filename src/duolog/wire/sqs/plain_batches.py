@@ -1,7 +1,7 @@
-"""Batches that say nothing but what every batch has to, as most are, read into columns.
+"""Fast path for batches with only the required members, as most are, read into columns.
 
-Only _rows.c knows how: where it could not be built, and for every other batch, the decoder of all
-requests is asked.
+Only _rows.c implements it: where it could not be built, and for every other batch, the ordinary
+decoder is used.
 """
 
 from collections.abc import Callable
@@ -11,18 +11,18 @@ T = TypeVar("T", str, bytes)
 
 
 class PlainBatch(NamedTuple, Generic[T]):
-    """Up to ten entries, whose ids tell them apart."""
+    """Columns of up to ten entries with distinct ids."""
 
     queue_url: str
     ids: list[str]
     values: list[T]
-    """Bodies to send, of ASCII that a message may have; or receipts."""
+    """Bodies to send, in ASCII without forbidden characters; or receipts."""
 
 
 try:
     from duolog.wire.sqs._rows import plain_deletes, plain_sends
 except ImportError:
-    # There was no compiler where Duolog was installed.
+    # No compiler was present when Duolog was installed.
     DECODERS: dict[str, Callable[[bytes], PlainBatch[bytes] | PlainBatch[str] | None]] = {}
 else:
 

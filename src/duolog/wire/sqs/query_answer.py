@@ -1,6 +1,6 @@
-"""Answers of the Query protocol: structs as the elements of an XML document.
+"""Answers of the Query protocol: structs as elements of an XML document.
 
-How to write a structure is worked out once per type, as functions that append bytes.
+The writer of a structure is made once per type, from functions that append bytes.
 """
 
 import re
@@ -31,13 +31,13 @@ def escape(text: str) -> bytes:
         data = text.encode()
         if len(data.translate(None, _SUSPECT)) == len(data):
             return data
-    # What a Kafka client produced may have characters that no XML document can have, not even
-    # escaped; one such message must not make the whole answer unreadable.
+    # A Kafka client's record may have characters that no XML document can have, not even escaped;
+    # one such message must not make the whole answer unreadable.
     return _UNSPEAKABLE.sub("\ufffd", text).translate(_MARKUP).encode()
 
 
 def write_structure(value: Shape, parts: list[bytes]) -> None:
-    """Append the members, without an element around them."""
+    """Appends the members, without an element around them."""
     for field, write in _writers_of(type(value)):
         given = getattr(value, field)
         if given is not None:

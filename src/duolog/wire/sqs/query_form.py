@@ -6,21 +6,23 @@ from binascii import a2b_qp
 from duolog.model.queue_errors import InvalidParameterValue
 
 PARAMETERS_MAX = 2_000
-"""Ten messages of ten attributes each, with all their members, need less than 600."""
+"""Limit of parameters: ten messages of ten attributes each, with all members, need less than
+600."""
 
 _DEPTH_MAX = 8
-"""`SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringListValue.1` has seven parts."""
+"""Limit of parts of a name:
+`SendMessageBatchRequestEntry.1.MessageAttribute.1.Value.StringListValue.1` has seven."""
 
 _INDEX_DIGITS_MAX = 9
 
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 Form = dict[str, str]
-"""Parameters by name. One that is given twice has its last value."""
+"""Parameters by name. If one is given twice, the last value counts."""
 
 
 class Node:
-    """What is at a name: a value, and what is below it."""
+    """Node of the tree: the value of a name, and the nodes below it."""
 
     __slots__ = ("below", "value")
 
@@ -29,7 +31,7 @@ class Node:
         self.below: dict[str, Node] = {}
 
     def numbered(self) -> list[tuple[int, "Node"]]:
-        """What is below by number, in that order. Gaps are of no consequence."""
+        """The nodes below whose names are numbers, in that order; gaps do not matter."""
         return sorted(
             (
                 (int(name), node)
@@ -45,7 +47,7 @@ def _number(numbered: tuple[int, Node]) -> int:
 
 
 def parse_form(data: bytes) -> Form:
-    """The parameters of a form-encoded body or of the query of a URL."""
+    """Parses a form-encoded body, or the query of a URL."""
     if data.count(b"&") >= PARAMETERS_MAX:
         raise InvalidParameterValue(f"A request has at most {PARAMETERS_MAX} parameters.")
     if _BROKEN_ESCAPE.search(data):
@@ -65,8 +67,8 @@ def _plain(encoded: bytes) -> str:
     if b"+" in encoded:
         encoded = encoded.replace(b"+", b" ")
     if b"%" in encoded:
-        # Escapes of mail differ only in the character that begins them, and are undone in C.
-        # Undoing megabytes of them one by one in Python would hold up everyone else.
+        # Quoted-printable differs only in its escape character, and is decoded in C. Decoding
+        # megabytes of escapes one by one in Python would block the event loop.
         encoded = a2b_qp(encoded.replace(b"=", b"%3D").replace(b"%", b"="))
     return encoded.decode()
 

@@ -1,8 +1,8 @@
-"""How the Query protocol lays out the structures of the API, derived from the structs once.
+"""Layout of the API's structures in the Query protocol, derived once from the structs.
 
-Lists and maps are flattened: `AttributeNames` is sent as `AttributeName.1`, `AttributeName.2`
-and answered as repeated elements; a map is a list of pairs. The names of the elements follow
-the rules below, save for the exceptions that the API has.
+Lists and maps are flattened: `AttributeNames` is sent as `AttributeName.1`, `AttributeName.2` and
+answered as repeated elements; a map is a list of pairs. The names of the elements follow the rules
+below, save for the exceptions that the API has.
 """
 
 import types
@@ -28,23 +28,23 @@ class Kind(Enum):
 
 
 class Layout(NamedTuple):
-    """One type: of a member, of the elements of a list, or of the values of a map."""
+    """Layout of one type: of a member, a list's elements, or a map's values."""
 
     kind: Kind
     shape: type[Shape] | None = None
-    """Of a structure."""
+    """Struct of a structure; None for other kinds."""
     element: "Layout | None" = None
-    """Of a list's elements or a map's values."""
+    """Layout of a list's elements or a map's values; None for other kinds."""
 
 
 class Member(NamedTuple):
     field: str
     wire_name: str
-    """As JSON has it."""
+    """Name in JSON."""
     query_name: str
-    """As Query has it: without an index, for lists and maps."""
+    """Name in Query, without the index of a list or map."""
     key_name: str
-    """What the key of a map's pair is called; its value is always called Value."""
+    """Name of the key in a map's pair; the value's is always Value."""
     layout: Layout
     required: bool
 

@@ -1,4 +1,4 @@
-"""The Query protocol: form-encoded requests and XML answers, which older SDKs speak."""
+"""Query protocol, which older SDKs speak: form-encoded requests and XML answers."""
 
 from duolog.wire.sqs.apis import API_VERSION, Action
 from duolog.wire.sqs.errors import Fault
@@ -16,7 +16,7 @@ _NAMESPACE = f'xmlns="http://queue.amazonaws.com/doc/{API_VERSION}/"'.encode()
 
 
 def decode(action: Action, form: Form) -> Shape:
-    """The request. Parameters that the action does not know are passed over, as AWS does."""
+    """Decodes a request. Parameters that the action does not know are ignored, as by AWS."""
     return read_structure(action.request, tree_of(form))
 
 

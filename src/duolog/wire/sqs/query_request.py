@@ -15,7 +15,7 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def read_structure(shape: type[Shape], node: Node, path: str = "") -> Shape:
-    """`path` is where the structure is in the request, with a dot at its end."""
+    """Reads a structure; `path` is its place in the request, with a dot at the end."""
     values: dict[str, Any] = {}
     for member in members_of(shape):
         value = _read_member(member, node, path)
@@ -33,7 +33,7 @@ def _read_member(member: Member, node: Node, path: str) -> Any:
         emptied = node.below.get(member.wire_name)
         found = node.below.get(member.query_name) or emptied
         if found is None:
-            # Nothing tells a batch without entries from an empty one; it is refused as that.
+            # Nothing tells a missing batch from an empty one; it is refused as empty.
             return [] if member.required and _holds_structures(member.layout) else None
         read = _read_list if kind is Kind.LIST else _read_map
         return read(member, found, f"{path}{member.query_name}")
@@ -60,7 +60,7 @@ def _read_map(member: Member, node: Node, path: str) -> dict[str, Any]:
     assert element is not None
     pairs: list[tuple[str, Node]] = [(f"{path}.{index}", each) for index, each in node.numbered()]
     if member.key_name in node.below:
-        # So may a map of one.
+        # A map of one may be sent without a number, too.
         pairs.append((path, node))
     found: dict[str, Any] = {}
     for where, pair in pairs:

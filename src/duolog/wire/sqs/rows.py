@@ -1,7 +1,7 @@
-"""Results that are lists of things which are alike, made of columns.
+"""Results that are lists of similar entries, made from columns.
 
-What a turn hands out or takes in is there in columns: ids, digests, bodies. In JSON the answers
-to all its requests are written out of these in one go, by _rows.c where it could be built.
+Messages that a turn delivers or accepts are in columns: ids, digests, bodies. The JSON answers to
+all its requests are written from these in one go, by _rows.c where it could be built.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,13 +22,13 @@ from duolog.wire.sqs.messages import (
 from duolog.wire.sqs.texts import Texts
 
 Column = Sequence[str] | Sequence[bytes]
-"""Text that is ASCII, or bytes of UTF-8."""
+"""ASCII text, or bytes of UTF-8."""
 
 
 class Table(NamedTuple):
     columns: tuple[Column, ...]
     counts: Sequence[int]
-    """How many rows each of the results has."""
+    """Number of rows of each result."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -43,7 +43,7 @@ def _rows_in_python(
     counts: Sequence[int],
     /,
 ) -> list[bytes]:
-    """As _rows.c does it. The quotes around a value are its labels' already."""
+    """Fallback for _rows.c. The quotes around a value belong to its labels."""
     values = [
         [_encode(_text(each))[1:-1] for each in (Texts(str(column), size) if size else column)]
         for column, size in zip(columns, sizes, strict=True)
@@ -58,15 +58,15 @@ def _rows_in_python(
 try:
     from duolog.wire.sqs._rows import json_rows
 except ImportError:
-    # There was no compiler where Duolog was installed.
+    # No compiler was present when Duolog was installed.
     json_rows = _rows_in_python
 
 
 class Rows:
-    """A kind of result, whose first member is a list of entries and all that it has."""
+    """Kind of result with one member, a list of entries."""
 
     def __init__(self, result: type[Shape], entry: type[Shape], width: int) -> None:
-        """`width`: how many members of the entries there is something to say of."""
+        """`width` is the number of an entry's members that get values."""
         self._result = result
         self._entry = entry
         names = entry.__struct_encode_fields__[:width]
@@ -78,7 +78,7 @@ class Rows:
         self._labels = (*labels, b'"}')
 
     def json(self, table: Table) -> list[bytes]:
-        """The results, of which each has the next so many rows."""
+        """The results; each takes as many of the next rows as its count says."""
         columns, sizes = zip(*map(_with_size, table.columns), strict=True)
         return json_rows(self._before, b"]}", self._labels, columns, sizes, table.counts)
 
@@ -88,7 +88,7 @@ class Rows:
 
 
 def _with_size(column: Column) -> tuple[Column, int]:
-    """The size is that of its values, if it is one text."""
+    """The column with the size of its values if they are one text, else 0."""
     return (column.text, column.size) if isinstance(column, Texts) else (column, 0)
 
 
@@ -102,8 +102,8 @@ def _text(value: str | bytes) -> str:
 
 
 RECEIVED = Rows(ReceiveMessageResult, Message, 4)
-"""Of ids, receipts, digests and bodies; only where there is something to receive."""
+"""Results with ids, receipts, digests and bodies; only if there is something to receive."""
 SENT = Rows(SendMessageBatchResult, SendMessageBatchResultEntry, 3)
-"""Of entries' ids, messages' ids and digests."""
+"""Results with the ids of entries and messages, and digests."""
 DELETED = Rows(DeleteMessageBatchResult, DeleteMessageBatchResultEntry, 1)
-"""Of entries' ids."""
+"""Results with the ids of entries."""

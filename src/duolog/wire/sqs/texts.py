@@ -1,7 +1,7 @@
-"""Texts that are all of one length: one behind the other in one, and cut out when asked for.
+"""Texts of one length, stored one after another in a single text and cut out on demand.
 
-Ids, receipts and digests of what a turn sends or receives are made together and written together
-into the answers: of most there is never an object.
+Ids, receipts and digests of a turn's messages are made together and written together into the
+answers: most never become an object.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ class Texts(Sequence[str]):
     __slots__ = ("size", "text")
 
     def __init__(self, text: str, size: int) -> None:
-        """`text`: ASCII without anything that JSON escapes."""
+        """`text` is ASCII without characters that JSON escapes."""
         self.text = text
         self.size = size
 
@@ -24,7 +24,7 @@ class Texts(Sequence[str]):
     @overload
     def __getitem__(self, place: slice) -> "Texts": ...
     def __getitem__(self, place: int | slice) -> "str | Texts":
-        """Of a slice those next to each other."""
+        """One text; for a slice, the adjacent texts."""
         size = self.size
         if isinstance(place, slice):
             first, last, step = place.indices(len(self))
@@ -41,7 +41,7 @@ class Texts(Sequence[str]):
 def _number_in_python(
     befores: list[str], firsts: list[int], counts: list[int], digits: int, /
 ) -> str:
-    """As _texts.c does it."""
+    """Fallback for _texts.c."""
     parts = []
     for before, first, count in zip(befores, firsts, counts, strict=True):
         if count < 0 or not 0 <= first <= (1 << 4 * digits) - count:
@@ -53,11 +53,13 @@ def _number_in_python(
 try:
     from duolog.wire.sqs._texts import number_each
 except ImportError:
-    # There was no compiler where Duolog was installed.
+    # No compiler was present when Duolog was installed.
     number_each = _number_in_python
 
 
 def numbered(befores: list[str], firsts: list[int], counts: list[int], digits: int) -> Texts:
-    """So many of each kind, which are alike but for the number that they end with: it counts on
-    from the first, in hexadecimal. All kinds are of one length."""
+    """`counts` texts of each kind: its prefix and a hexadecimal number, counting up from `firsts`.
+
+    All kinds have one length.
+    """
     return Texts(number_each(befores, firsts, counts, digits), len(befores[0]) + digits)

@@ -321,7 +321,7 @@ async def test_nothing_is_written_to_another_cluster(other, open_store):
     async with FakeGateway() as gateway:
         store = await open_store(gateway, other, timeout_s=SHORT_TIMEOUT_S)
     await asyncio.sleep(0.02)
-    with pytest.raises(StoreUnavailable, match="of the etcd cluster 2"):
+    with pytest.raises(StoreUnavailable, match="it belongs to etcd cluster 2"):
         await store.transact([], [Put("a", b"")])
     assert other.requests("/v3/kv/txn") == []
 

@@ -68,7 +68,7 @@ async def test_an_idle_queue_uses_fewer_partitions(bench) -> None:
         await is_reported()
     await bench.until(is_reported)
     topic = node.catalog.get("orders")
-    assert (topic.partitions, topic.taking_count) == (4, 2)
+    assert (topic.partitions, topic.open_partition_count) == (4, 2)
 
 
 async def test_what_belongs_to_no_topic_is_removed_after_a_while(bench) -> None:

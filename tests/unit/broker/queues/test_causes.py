@@ -1,22 +1,9 @@
 """Why a message is done is in the journal, for whoever audits the queue."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from tests.fakes.queue_house import QueueHouse
+from tests.fakes.queue_house import ARN, QueueHouse
 
 from duolog.core.queues.message import Outgoing
 from duolog.records.changes import Cause, Deleted, Trimmed, decode_changes
-
-ARN = "arn:aws:sqs:us-east-1:000000000000:"
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[QueueHouse]:
-    made = QueueHouse(str(tmp_path / "meta.sqlite"))
-    yield made
-    made.close()
 
 
 def causes(house: QueueHouse, name: str) -> list[Cause]:

@@ -1,10 +1,7 @@
 """Queues on a disk that takes its time, or has no room: what is told is true all the same."""
 
 import asyncio
-from collections.abc import Iterator
 from errno import ENOSPC
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.fakes.held_disk import HeldDisk
@@ -25,54 +22,16 @@ def disk() -> HeldDisk:
     return HeldDisk()
 
 
-@pytest.fixture
-def house(tmp_path: Path, disk: HeldDisk) -> Iterator[QueueHouse]:
-    made = QueueHouse(str(tmp_path / "meta.sqlite"), disk=disk)
-    yield made
-    made.close()
-
-
-def release(house: QueueHouse, disk: HeldDisk) -> None:
-    async def finish() -> None:
-        disk.release()
-
-    house.run(finish())
-    house.settle()
-
-
-def send_later(house: QueueHouse, name: str, *messages: Outgoing) -> list[Any]:
-    """The answer is appended to the list when it comes."""
-    answers: list[Any] = []
-
-    async def send() -> None:
-        house.queue(name).send(messages, answers.append)
-
-    house.run(send())
-    house.settle()
-    return answers
-
-
-def delete_later(house: QueueHouse, name: str, *handles: str) -> list[Any]:
-    answers: list[Any] = []
-
-    async def delete() -> None:
-        house.queue(name).delete(handles, answers.append)
-
-    house.run(delete())
-    house.settle()
-    return answers
-
-
 def test_nothing_is_told_before_it_is_durable(house: QueueHouse, disk: HeldDisk) -> None:
     house.create("work")
     house.send("work", Outgoing("a"))
     (first,) = house.receive("work")
     disk.is_held = True
-    sent = send_later(house, "work", Outgoing("b"))
-    deleted = delete_later(house, "work", first.receipt_handle)
-    again = delete_later(house, "work", first.receipt_handle)
+    sent = house.send_later("work", Outgoing("b"))
+    deleted = house.delete_later("work", first.receipt_handle)
+    again = house.delete_later("work", first.receipt_handle)
     assert (sent, deleted, again) == ([], [], [])
-    release(house, disk)
+    house.release()
     assert [len(answer) for answer in (*sent, *deleted, *again)] == [1, 1, 1]
 
 
@@ -81,7 +40,7 @@ def test_what_a_crash_has_undone_was_told_to_nobody(house: QueueHouse, disk: Hel
     house.send("work", Outgoing("a"))
     (first,) = house.receive("work", visibility_ms=60_000)
     disk.is_held = True
-    assert delete_later(house, "work", first.receipt_handle) == []
+    assert house.delete_later("work", first.receipt_handle) == []
     house.crash()
     assert house.queue("work").counts() == (0, 1, 0)
     assert house.delete("work", first.receipt_handle) == [None]
@@ -100,7 +59,7 @@ def test_an_abandoned_receive_does_not_end_a_newer_delivery(
     house.park("work", abandoned := []).abandon()
     house.advance(1_000)
     house.park("work", second := [])
-    release(house, disk)
+    house.release()
     assert abandoned == []
     assert [[each.receive_count for each in answer] for answer in second] == [[2]]
     assert house.queue("work").counts() == (0, 1, 0)
@@ -112,7 +71,7 @@ def test_a_purge_takes_nothing_that_is_acknowledged_after_it(
     house.create("work")
     house.receive("work")
     disk.is_held = True
-    sent = send_later(house, "work", Outgoing("late"))
+    sent = house.send_later("work", Outgoing("late"))
 
     async def purge() -> None:
         work = asyncio.ensure_future(house.queues.purge("work"))
@@ -152,7 +111,7 @@ def test_a_message_is_not_forgotten_before_it_is_certain_that_it_is_done(
     house.send("work", Outgoing("a"))
     (received,) = house.receive("work", visibility_ms=3_600_000)
     disk.is_held = True
-    assert delete_later(house, "work", received.receipt_handle) == []
+    assert house.delete_later("work", received.receipt_handle) == []
     for _ in range(3):
         house.advance(QUIET_MS)
     log = house.queue("work").partitions[0].data.log
@@ -201,12 +160,12 @@ def test_a_repetition_is_recognised_although_a_write_has_failed(
     house.send("work.fifo", Outgoing("a", group_id="g", deduplication_id="1"))
     (received,) = house.receive("work.fifo")
     disk.is_held = True
-    first = send_later(house, "work.fifo", Outgoing("b", group_id="g", deduplication_id="2"))
+    first = house.send_later("work.fifo", Outgoing("b", group_id="g", deduplication_id="2"))
     disk.fail("write", ENOSPC, path_part=JOURNAL)
-    refused = delete_later(house, "work.fifo", received.receipt_handle)
+    refused = house.delete_later("work.fifo", received.receipt_handle)
     assert [type(answer) for answer in refused] == [StorageFailed]
-    again = send_later(house, "work.fifo", Outgoing("b", group_id="g", deduplication_id="2"))
-    release(house, disk)
+    again = house.send_later("work.fifo", Outgoing("b", group_id="g", deduplication_id="2"))
+    house.release()
     assert first == again
     assert house.queue("work.fifo").counts() == (1, 1, 0)
 
@@ -240,10 +199,10 @@ def test_a_group_keeps_its_order_while_it_moves_to_another_partition(
     house.receive("work.fifo")
     disk.is_held = True
     # The first of these joins its group in the old partition. Is the group still there?
-    send_later(house, "work.fifo", message("1"))
-    delete_later(house, "work.fifo", first.receipt_handle)
-    send_later(house, "work.fifo", message("2"))
-    release(house, disk)
+    house.send_later("work.fifo", message("1"))
+    house.delete_later("work.fifo", first.receipt_handle)
+    house.send_later("work.fifo", message("2"))
+    house.release()
     assert house.queue("work.fifo").counts() == (2, 0, 0)
     (second,) = house.receive("work.fifo")
     assert second.message.body == "1"

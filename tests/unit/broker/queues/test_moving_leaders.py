@@ -63,9 +63,9 @@ async def test_whether_a_group_is_known_is_told_only_by_who_serves_its_partition
     one = await make(cluster, "work.fifo", **BY_GROUP)
     await grow(cluster, "work.fifo")
     message = Outgoing("a", group_id="g", deduplication_id="1")
-    assert await served(one, "work.fifo").send([message], known_in=0) == [None]
+    assert await served(one, "work.fifo").send([message], only_known_to=0) == [None]
     with pytest.raises(NotLeader):
-        await served(one, "work.fifo").send([message], known_in=1)
+        await served(one, "work.fifo").send([message], only_known_to=1)
 
 
 async def test_nothing_is_decided_any_more_where_another_node_leads(cluster: QueueCluster) -> None:
@@ -177,21 +177,21 @@ def a_group(home: int, partitions: int) -> str:
     return next(each for each in groups if partition_for_group(each.encode(), partitions) == home)
 
 
-async def test_a_leader_lets_a_group_in_only_by_the_layout_that_it_knows(
+async def test_a_leader_lets_a_group_in_only_by_the_revision_that_it_knows(
     cluster: QueueCluster,
 ) -> None:
     one = await make(cluster, "work.fifo", **BY_GROUP)
     before = one.broker.catalog.get("work.fifo").mod_revision
     message = Outgoing("a", group_id=a_group(0, 3), deduplication_id="1")
-    assert len(await served(one, "work.fifo").send([message], layout=before)) == 1
+    assert len(await served(one, "work.fifo").send([message], topic_revision=before)) == 1
     await grow(cluster, "work.fifo")
     after = one.broker.catalog.get("work.fifo").mod_revision
     again = Outgoing("b", group_id=message.group_id, deduplication_id="2")
     with pytest.raises(NotLeader):
-        await served(one, "work.fifo").send([again], layout=before)
+        await served(one, "work.fifo").send([again], topic_revision=before)
     with pytest.raises(NotLeader):
-        await served(one, "work.fifo").send([again], layout=after + 1)
-    assert len(await served(one, "work.fifo").send([again], layout=after)) == 1
+        await served(one, "work.fifo").send([again], topic_revision=after + 1)
+    assert len(await served(one, "work.fifo").send([again], topic_revision=after)) == 1
 
 
 async def test_a_front_end_that_has_not_heard_of_more_partitions_overtakes_nothing(

@@ -1,8 +1,5 @@
 """Messages that are looked at without being received."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from tests.fakes.queue_house import QueueHouse
 
@@ -11,12 +8,9 @@ from duolog.core.queues.message import MessageAttribute, Outgoing
 from duolog.model.queue_errors import InvalidParameterValue
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[QueueHouse]:
-    made = QueueHouse(str(tmp_path / "meta.sqlite"))
-    made.create("work")
-    yield made
-    made.close()
+@pytest.fixture(autouse=True)
+def work(house: QueueHouse) -> None:
+    house.create("work")
 
 
 def look(house: QueueHouse, from_offset: int = 0, partition: int = 0) -> peeking.Page:

@@ -1,11 +1,9 @@
 """Queues as their clients have them: sent, received, settled, through time and crashes."""
 
 from base64 import b64encode
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from tests.fakes.queue_house import QueueHouse, bodies
+from tests.fakes.queue_house import ARN, QueueHouse, bodies, grouped, plain
 
 from duolog.core.queues.message import MessageAttribute, Outgoing
 from duolog.model.errors import PolicyViolation
@@ -19,23 +17,6 @@ from duolog.model.queue_errors import (
 )
 from duolog.records.builder import build_batch
 from duolog.records.record import Record
-
-ARN = "arn:aws:sqs:us-east-1:000000000000:"
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[QueueHouse]:
-    made = QueueHouse(str(tmp_path / "meta.sqlite"))
-    yield made
-    made.close()
-
-
-def plain(*texts: str) -> list[Outgoing]:
-    return [Outgoing(text) for text in texts]
-
-
-def grouped(group: str, *texts: str) -> list[Outgoing]:
-    return [Outgoing(text, group_id=group, deduplication_id=f"{group}-{text}") for text in texts]
 
 
 def test_a_message_is_received_once_and_gone_when_deleted(house: QueueHouse) -> None:

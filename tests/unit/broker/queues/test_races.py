@@ -1,58 +1,20 @@
 """What happens to queues when several things happen at once, or a disk is slow or full."""
 
 import asyncio
-import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.fakes.disk import FakeDisk
-from tests.fakes.queue_house import QueueHouse, bodies
+from tests.fakes.held_disk import HeldDisk
+from tests.fakes.queue_house import QueueHouse, bodies, redrive
 
 from duolog.core.queues.message import MessageAttribute, Outgoing
 from duolog.model.queue_errors import QueueNameExists, UnsupportedOperation
-from duolog.ports.disk import Syncable, SyncDone
-
-ARN = "arn:aws:sqs:us-east-1:000000000000:"
-
-
-class HeldDisk(FakeDisk):
-    """Syncs end when they are let go."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.holds = False
-        self._held: list[tuple[Sequence[Syncable], SyncDone]] = []
-
-    def sync(self, targets: Sequence[Syncable], done: SyncDone) -> None:
-        if self.holds:
-            self._held.append((targets, done))
-        else:
-            super().sync(targets, done)
-
-    async def let_go(self) -> None:
-        self.holds = False
-        held, self._held = self._held, []
-        for targets, done in held:
-            super().sync(targets, done)
 
 
 @pytest.fixture
 def disk() -> HeldDisk:
     return HeldDisk()
-
-
-@pytest.fixture
-def house(tmp_path: Path, disk: HeldDisk) -> Iterator[QueueHouse]:
-    made = QueueHouse(str(tmp_path / "meta.sqlite"), disk=disk)
-    yield made
-    made.close()
-
-
-def redrive(target: str, times: int = 1) -> str:
-    return json.dumps({"deadLetterTargetArn": ARN + target, "maxReceiveCount": times})
 
 
 def test_a_queue_deleted_while_its_dead_letters_move_harms_no_other(
@@ -63,11 +25,11 @@ def test_a_queue_deleted_while_its_dead_letters_move_harms_no_other(
     house.create("other")
     house.send("work", Outgoing("poison"))
     house.receive("work", visibility_ms=1_000)
-    disk.holds = True
+    disk.is_held = True
     house.advance(1_000)
     assert house.queue("work").partitions[0].is_burying
     house.run(house.queues.delete("work"))
-    house.run(disk.let_go())
+    house.release()
     house.settle()
     assert house.failures == []
     house.send("other", Outgoing("fine"))
@@ -180,11 +142,11 @@ def test_a_group_stays_in_order_while_its_queue_grows(house: QueueHouse, disk: H
         house.run(begin())
         house.settle()
 
-    disk.holds = True
+    disk.is_held = True
     send("1")
     house.run(house.broker.catalog.create_partitions("work.fifo", 4))
     send("2")
-    house.run(disk.let_go())
+    house.release()
     house.settle()
     assert len(sent) == 2
     assert bodies(house.receive("work.fifo", 1)) == ["1"]

@@ -29,11 +29,11 @@ async def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     await store.close()
 
 
-async def close(cluster: QueueCluster, taking: int) -> None:
-    await cluster.node(1).broker.catalog.open_partitions("work", taking)
+async def close(cluster: QueueCluster, count: int) -> None:
+    await cluster.node(1).broker.catalog.open_partitions("work", count)
     await eventually(
         lambda: all(
-            node.broker.catalog.get("work").taking_count == taking for node in cluster.living
+            node.broker.catalog.get("work").open_partition_count == count for node in cluster.living
         )
     )
 

@@ -1,21 +1,12 @@
 """Messages that were done and come again: replayed, or moved from queue to queue."""
 
-from collections.abc import Iterator
 from operator import attrgetter
-from pathlib import Path
 
 import pytest
 from tests.fakes.queue_house import ACCOUNT, REGION, QueueHouse, bodies
 
 from duolog.broker.queues.registry import QUIET_MS
 from duolog.core.queues.message import Outgoing
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[QueueHouse]:
-    made = QueueHouse(str(tmp_path / "meta.sqlite"))
-    yield made
-    made.close()
 
 
 def replay_all(house: QueueHouse, name: str) -> int:
@@ -25,8 +16,10 @@ def replay_all(house: QueueHouse, name: str) -> int:
 
 def move_back(house: QueueHouse, source: str) -> None:
     house.run(house.queues.move_tasks.start(source, None, None))
-    while any(task.status == "RUNNING" for task in house.queues.move_tasks.all()):
-        house.settle()
+    house.until(
+        lambda: all(task.status != "RUNNING" for task in house.queues.move_tasks.all()),
+        "no move task is running",
+    )
 
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])

@@ -1,7 +1,5 @@
 """Snapshots of the delivery state in a queue's journal: whatever happens, what was told holds."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -21,13 +19,6 @@ from duolog.records.header import HEADER_BYTES
 MESSAGES = 12
 HIDDEN_MS = 3_600_000
 JOURNAL_FILE = "__queue.work-0/00000000000000000000.log"
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[QueueHouse]:
-    made = QueueHouse(str(tmp_path / "meta.sqlite"))
-    yield made
-    made.close()
 
 
 def partition_of(house: QueueHouse) -> QueuePartition:

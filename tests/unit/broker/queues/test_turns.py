@@ -1,11 +1,9 @@
 """Requests that come in the same turn of the event loop: served together, each as if alone."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import pytest
 from tests.fakes.queue_house import QueueHouse, bodies
 
 from duolog.broker.queues.receiving import Receive, Received
@@ -16,13 +14,6 @@ from duolog.records.changes import Change, Deleted, Delivered, decode_changes
 from duolog.records.header import LOG_APPEND_TIME_BIT, read_header
 
 T = TypeVar("T")
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[QueueHouse]:
-    made = QueueHouse(str(tmp_path / "meta.sqlite"))
-    yield made
-    made.close()
 
 
 class Consumers:

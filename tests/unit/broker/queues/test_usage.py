@@ -1,22 +1,10 @@
 """What the broker itself does to messages is counted: dead letters, retention and purges."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from tests.fakes.meter import FakeMeter
-from tests.fakes.queue_house import ACCOUNT, REGION, QueueHouse
+from tests.fakes.queue_house import ARN, QueueHouse, plain
 
 from duolog.core.queues.message import Outgoing
-
-ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:"
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[QueueHouse]:
-    made = QueueHouse(str(tmp_path / "meta.sqlite"))
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -24,10 +12,6 @@ def meter(house: QueueHouse) -> FakeMeter:
     meter = FakeMeter()
     house.broker.meter = meter
     return meter
-
-
-def plain(*bodies: str) -> list[Outgoing]:
-    return [Outgoing(body) for body in bodies]
 
 
 def test_dead_letters_are_counted_by_the_queue_that_they_leave(

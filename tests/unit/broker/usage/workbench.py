@@ -45,7 +45,7 @@ class UsageBench:
             self.disk, self.store, clock=self.clock, prepare=self._prepare
         )
         self.topic = usage_topic(self.broker, None)
-        self.metering.start(self.topic, self.queues.__contains__, is_alone=True)
+        self.metering.start(self.topic, self.queues.__contains__, is_only_node=True)
         for task in self.metering.tasks:
             # Time does not pass by itself: what they would do is done by `pass_interval`.
             task.cancel()

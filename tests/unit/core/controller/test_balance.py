@@ -167,7 +167,7 @@ def test_an_idle_standard_queue_shrinks_and_nothing_else_does() -> None:
 
 def test_a_hot_queue_uses_the_partitions_that_it_has_before_it_gets_more() -> None:
     loads = {1: report(1, (0, 4 * HOT_LOAD))}
-    for kind, taking, wanted in (
+    for kind, open_limit, wanted in (
         ("standard queue", 1, [2]),
         ("standard queue", 3, [4]),
         ("standard queue", None, []),
@@ -178,7 +178,7 @@ def test_a_hot_queue_uses_the_partitions_that_it_has_before_it_gets_more() -> No
             kind=kind,
             loads=loads,
             autoscale_partitions_max=4,
-            taking=taking,
+            open_limit=open_limit,
         )
         autoscale = Autoscale()
         found = [autoscale.scalings(image, 0) for _ in range(HOT_LOOKS)][-1]

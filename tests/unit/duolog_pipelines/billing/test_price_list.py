@@ -60,7 +60,7 @@ def test_a_month_before_the_first_list_has_no_prices() -> None:
         (changed('"EUR"', '"euro"'), 1, "currency has to be three letters"),
         (changed('currency = "EUR"', ""), 1, "currency has to be three letters"),
         (changed('"EUR"', '"EUR"\ndecimals = 9'), 2, "decimals has to be 0 to 4"),
-        (changed('"EUR"', '"EUR"\ncolour = 9'), 2, "'colour' means nothing here"),
+        (changed('"EUR"', '"EUR"\ncolour = 9'), 2, "'colour' is not a known key"),
         (changed("from = 2026-01-01", 'from = "soon"'), 4, "from has to be a date"),
         (changed("from = 2026-01-01", "from = 2026-01-15"), 4, "has to begin with a month"),
         (changed("from = 2026-07-01", "from = 2025-07-01"), 15, "is not after 2026-01-01"),

@@ -1,6 +1,5 @@
-"""Handlers called as a client calls them: through the codec, at a version of its choice."""
+"""Handlers called as a client calls them: through dispatch, at a version of its choice."""
 
-import importlib
 import itertools
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -8,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.fakes.kafka_calls import Caller
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.catalog import Catalog, Topic
@@ -16,16 +16,14 @@ from duolog.broker.controller.event_log import EventLog
 from duolog.broker.controller.requests import Requests
 from duolog.broker.producer_ids import ProducerIds
 from duolog.config.settings import Settings
-from duolog.kafka_api.client import Client
 from duolog.log.log import TimestampSearch
-from duolog.model.errors import FencedLeaderEpoch, UnknownLeaderEpoch, UnknownTopicOrPartition
-from duolog.wire.kafka.apis import APIS, ApiKey
-from duolog.wire.kafka.messages import (
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
+from duolog.model.errors import (
+    FencedLeaderEpoch,
+    NotLeader,
+    UnknownLeaderEpoch,
+    UnknownTopicOrPartition,
 )
+from duolog.wire.kafka.apis import ApiKey
 
 NODE_ID = 3
 
@@ -78,11 +76,23 @@ class StubPartition:
     leader_epoch: int = 2
     high_watermark: int = 0
     is_current: bool = True
+    is_leading: bool = True
+    """Whether this node answers for it, as after every election until the next."""
     log: StubLog = field(default_factory=StubLog)
+
+    def check_leading(self) -> None:
+        if not self.is_leading:
+            raise NotLeader("another node leads the partition")
 
     def check_epoch(self, epoch: int) -> None:
         if epoch not in (-1, self.leader_epoch):
             raise (FencedLeaderEpoch if epoch < self.leader_epoch else UnknownLeaderEpoch)()
+
+
+@dataclass
+class StubRoles:
+    is_suspended: bool = False
+    """Whether the node has lost touch with the metadata store."""
 
 
 class StubBroker:
@@ -111,6 +121,8 @@ class StubBroker:
             store, ManualClock(), self.catalog, self.catalog.nodes, EventLog(store, NODE_ID)
         )
         self.producer_ids = ProducerIds(store)
+        self.roles = StubRoles()
+        self.caller = Caller(self)
         self._partitions: dict[tuple[str, int], StubPartition] = {}
 
     def partition(self, topic: str, index: int) -> StubPartition:
@@ -121,7 +133,11 @@ class StubBroker:
             self._partitions[key] = StubPartition(self.catalog.get(topic), index)
         return self._partitions[key]
 
-    led_partition = partition
+    def led_partition(self, topic: str, index: int) -> StubPartition:
+        """As the broker's: NotLeader where this node has only a copy."""
+        partition = self.partition(topic, index)
+        partition.check_leading()
+        return partition
 
     def partitions(self) -> Iterator[StubPartition]:
         for topic in self.catalog.topics.values():
@@ -134,13 +150,8 @@ class StubBroker:
         partition.high_watermark = records if committed is None else committed
 
     async def call(self, key: ApiKey, version: int | None = None, /, **fields: Any) -> Any:
-        """The response of the newest version, or of the given one."""
-        api = APIS[key]
-        version = api.max_version if version is None else version
-        request = decode_request(key, version, memoryview(encode_request(key, version, fields)))
-        handler = importlib.import_module(f"duolog.kafka_api.handlers.{api.name}")
-        answer = await handler.handle(self, request, Client("test", "127.0.0.1", version))
-        return decode_response(key, version, memoryview(encode_response(key, version, answer)))
+        """As a client does: the response of the newest version, or of the given one."""
+        return await self.caller.call(key, version, **fields)
 
 
 @pytest.fixture

@@ -52,3 +52,9 @@ async def test_the_start_never_moves_back(broker):
 )
 async def test_what_must_stay_is_refused(broker, offset, topic, index, error):
     assert await delete(broker, offset, topic, index) == (error, -1)
+
+
+async def test_a_follower_deletes_nothing(broker):
+    broker.partition("orders", 0).is_leading = False
+    assert await delete(broker, 4) == (ErrorCode.not_leader_or_follower, -1)
+    assert broker.partition("orders", 0).log.start_offset == 0

@@ -10,49 +10,16 @@ import pytest
 from kio.schema.errors import ErrorCode
 from tests.fakes.group_driver import subscription
 from tests.fakes.group_shell import MemoryOffsetStore, SetClock, new_coordinator, settle
+from tests.fakes.kafka_calls import Caller
 
 from duolog.broker.cluster_nodes import SoleNode
 from duolog.broker.groups.coordinator import GroupCoordinator
 from duolog.core.groups.settings import GroupSettings
-from duolog.kafka_api.client import Client
-from duolog.kafka_api.handlers import (
-    delete_groups,
-    describe_groups,
-    find_coordinator,
-    heartbeat,
-    join_group,
-    leave_group,
-    list_groups,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    sync_group,
-)
 from duolog.model.errors import UnknownTopicId
 from duolog.wire.kafka.apis import APIS, ApiKey
-from duolog.wire.kafka.messages import (
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-)
 
 T_ID = uuid.UUID(int=1)
 T = SimpleNamespace(name="t", id=T_ID, partitions=2)
-
-HANDLERS: dict[ApiKey, Any] = {
-    ApiKey.FIND_COORDINATOR: find_coordinator,
-    ApiKey.JOIN_GROUP: join_group,
-    ApiKey.SYNC_GROUP: sync_group,
-    ApiKey.HEARTBEAT: heartbeat,
-    ApiKey.LEAVE_GROUP: leave_group,
-    ApiKey.OFFSET_COMMIT: offset_commit,
-    ApiKey.OFFSET_FETCH: offset_fetch,
-    ApiKey.OFFSET_DELETE: offset_delete,
-    ApiKey.LIST_GROUPS: list_groups,
-    ApiKey.DESCRIBE_GROUPS: describe_groups,
-    ApiKey.DELETE_GROUPS: delete_groups,
-}
 
 
 def versions(key: ApiKey) -> list[int]:
@@ -82,15 +49,14 @@ class Wire:
 
     def __init__(self, groups: GroupCoordinator) -> None:
         self.broker: Any = SimpleNamespace(
-            groups=groups, catalog=Catalog(), node_id=7, advertised=("host", 9092), rack=None
+            groups=groups,
+            catalog=Catalog(),
+            node_id=7,
+            advertised=("host", 9092),
+            rack=None,
+            roles=SimpleNamespace(is_suspended=False),
         )
-
-    async def send(self, api: ApiKey, version: int, **fields: Any) -> Any:
-        body = encode_request(api, version, fields)
-        request = decode_request(api, version, memoryview(body))
-        client = Client("client", "10.0.0.1", version)
-        answer = await HANDLERS[api].handle(self.broker, request, client)
-        return decode_response(api, version, memoryview(encode_response(api, version, answer)))
+        self.send = Caller(self.broker, "client", "10.0.0.1").call
 
     async def join(self, version: int, member_id: str = "", **fields: Any) -> Any:
         return await self.send(

@@ -108,6 +108,23 @@ async def test_who_knows_another_leader_is_told_so(broker, current, error):
     assert (await ask(broker, LATEST, current=current)).error_code == error
 
 
+@pytest.mark.parametrize("timestamp", [LATEST, EARLIEST, LARGEST_TIMESTAMP, 35])
+async def test_who_asks_a_follower_is_sent_to_the_leader(broker, timestamp):
+    broker.partition("orders", 0).is_leading = False
+    result = await ask(broker, timestamp)
+    assert (result.error_code, result.offset) == (ErrorCode.not_leader_or_follower, -1)
+
+
+@pytest.mark.parametrize(("timestamp", "offset"), [(LATEST, -1), (35, -1), (EARLIEST, 2)])
+async def test_a_new_leader_names_no_end_before_it_knows_what_is_committed(
+    broker, timestamp, offset
+):
+    broker.partition("orders", 0).is_current = False
+    result = await ask(broker, timestamp)
+    error = ErrorCode.none if offset >= 0 else ErrorCode.offset_not_available
+    assert (result.error_code, result.offset) == (error, offset)
+
+
 async def test_an_unknown_topic_is_refused(broker):
     result = await ask(broker, LATEST, topic="nothing")
     assert result.error_code == ErrorCode.unknown_topic_or_partition

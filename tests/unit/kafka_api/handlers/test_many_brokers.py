@@ -10,14 +10,11 @@ from tests.fakes.cluster_nodes import eventually
 from tests.fakes.live_nodes import LiveNodes
 
 from duolog.broker.catalog_entries import encode_state, partition_key
-from duolog.kafka_api.client import Client
-from duolog.kafka_api.handlers.metadata import MetadataHandler
 from duolog.model.errors import InvalidReplicationFactor
 from duolog.model.names import OFFSETS_TOPIC
 from duolog.model.partition_state import NO_LEADER
 from duolog.ports.metastore import Put
-from duolog.wire.kafka.apis import APIS, ApiKey
-from duolog.wire.kafka.messages import decode_response, encode_request
+from duolog.wire.kafka.apis import ApiKey
 
 HERE = 3
 
@@ -42,14 +39,11 @@ class Metadata:
     """A client that asks the same broker again and again."""
 
     def __init__(self, broker) -> None:
-        self._handler = MetadataHandler(broker)
+        self._broker = broker
 
-    async def ask(self, version: int = APIS[ApiKey.METADATA].max_version) -> Any:
+    async def ask(self, version: int | None = None) -> Any:
         fields = {"topics": None, "allow_auto_topic_creation": False}
-        body = memoryview(encode_request(ApiKey.METADATA, version, fields))
-        client = Client("test", "127.0.0.1", version)
-        answer = await self._handler.handle(client, self._handler.parse(version, body))
-        return decode_response(ApiKey.METADATA, version, memoryview(answer))
+        return await self._broker.call(ApiKey.METADATA, version, **fields)
 
     async def partition(self) -> Any:
         return (await self.ask()).topics[0].partitions[0]

@@ -3,25 +3,16 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from duolog.kafka_api.client import Client
-from duolog.kafka_api.handlers.metadata import MetadataHandler
 from duolog.model.names import OFFSETS_TOPIC
 from duolog.wire.kafka.apis import APIS, ApiKey
-from duolog.wire.kafka.messages import decode_response, encode_request
 
 VERSIONS_WITH_IDS = (12, APIS[ApiKey.METADATA].max_version)
 NOT_ASKED = -(1 << 31)
 
 
 async def ask(broker, *topics, version=None, **options) -> Any:
-    version = APIS[ApiKey.METADATA].max_version if version is None else version
-    handler = MetadataHandler(broker)
     fields = {"topics": topics, "allow_auto_topic_creation": False, **options}
-    body = memoryview(encode_request(ApiKey.METADATA, version, fields))
-    answer = await handler.handle(
-        Client("test", "127.0.0.1", version), handler.parse(version, body)
-    )
-    return decode_response(ApiKey.METADATA, version, memoryview(answer))
+    return await broker.call(ApiKey.METADATA, version, **fields)
 
 
 @pytest.mark.parametrize("version", VERSIONS_WITH_IDS)

@@ -44,6 +44,11 @@ async def test_who_knows_another_leader_is_told_so(broker, current, error):
     assert (await ask(broker, 2, current))[0] == error
 
 
+async def test_who_asks_a_follower_is_sent_to_the_leader(broker):
+    broker.partition("orders", 0).is_leading = False
+    assert await ask(broker, 2) == (ErrorCode.not_leader_or_follower, -1, -1)
+
+
 async def test_an_unknown_topic_is_refused(broker):
     assert await ask(broker, 2, topic="nothing") == (
         ErrorCode.unknown_topic_or_partition,

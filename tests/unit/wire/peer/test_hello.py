@@ -50,7 +50,7 @@ def test_nodes_of_one_cluster_talk() -> None:
     ("theirs", "said"),
     [
         (changed(version=2), "speaks version 2"),
-        (changed(cluster_id="xyz"), "is of cluster xyz"),
+        (changed(cluster_id="xyz"), "belongs to cluster xyz"),
         (changed(node=1), "two nodes are number 1"),
     ],
 )

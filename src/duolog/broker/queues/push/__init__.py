@@ -1,1 +1,1 @@
-"""Delivers the messages of a queue by HTTP POST, in place of a consumer that asks for them."""
+"""Push delivery: posts a queue's messages to an HTTP endpoint, instead of a polling consumer."""

@@ -1,8 +1,7 @@
-"""Where queues of this node may push to: the setting `push.allow`. Pure.
+"""Allow-list of push targets: the setting `push.allow`. Pure.
 
-A URL is looked at twice: by its text when a queue is told of it, so that a mistake is noticed
-then, and by the address that is connected to at every push, since a name may point elsewhere
-by that time.
+A URL is checked twice: by its text when it is set on a queue, so that a mistake is noticed then,
+and by the resolved address at every push, since a name may point elsewhere by then.
 """
 
 from collections.abc import Sequence
@@ -20,18 +19,18 @@ class PushAllowList:
         self._targets = [parse_push_target(text) for text in texts]
 
     def allows(self, host: str, address: IpAddress, port: int) -> bool:
-        """Whether the URL's host may be asked on the address that it was resolved to."""
+        """True if the URL's host may be contacted at the address that it resolved to."""
         return any(target.allows(host, address, port) for target in self._targets)
 
     def check(self, url: str) -> None:
-        """Refuse a URL that leads nowhere allowed, whatever its host resolves to."""
+        """Refuses a URL that no resolution of its host could make allowed."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         port = parts.port or _PORTS[parts.scheme]
         if not self._may_allow(host, port):
             raise InvalidAttributeValue(
                 "Invalid value for the parameter duolog:PushEndpoint. Reason: The setting"
-                f" push.allow of the node does not have {host}:{port}."
+                f" push.allow of the node does not allow {host}:{port}."
             )
 
     def _may_allow(self, host: str, port: int) -> bool:

@@ -1,8 +1,8 @@
 """Pushes the messages of one queue to its endpoint.
 
-It receives as any consumer does, only as many messages as it can push at once, and settles each
-by what the endpoint answers. So the queue itself keeps order, counts receives and has the dead
-letters; what is held when the node crashes comes back when its visibility ends.
+Receives like any consumer, only as many messages as it can push at once, and settles each by the
+endpoint's answer. So the queue itself keeps order, counts receives and handles dead letters;
+messages in flight when the node crashes come back after their visibility time-out.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ from duolog.observe.logs import get_logger
 from duolog.ports.http import PushFailed
 
 REFUSED_PAUSE_MS = 1_000
-"""After the queue gave nothing out, because too much is in flight or its disk fails."""
+"""Pause after a refused receive: too many messages in flight, or a failing disk."""
 
 log = get_logger("queues")
 
 Post = Callable[[str, Sequence[Header], bytes], Coroutine[Any, Any, int]]
-"""Sends a body; the status of the answer. Raises PushFailed where there is none."""
+"""Posts a body and returns the answer's status; raises PushFailed without an answer."""
 
 
 class PushCounts:
-    """Of all queues, since the node started."""
+    """Numbers of pushes of all queues, since the node started."""
 
     def __init__(self) -> None:
         self.succeeded = 0
@@ -50,7 +50,7 @@ class Pusher:
         *,
         visibility_ms_min: int,
     ) -> None:
-        """`front` is the queue wherever it is served; none once it is deleted."""
+        """Takes `front`, which returns the queue as the APIs use it; None once it is deleted."""
         self._queue = queue
         self._front = front
         self._endpoint = endpoint
@@ -60,7 +60,7 @@ class Pusher:
         self._visibility_ms_min = visibility_ms_min
         self._health = EndpointHealth()
         self._taken = 0
-        """Slots of messages that are asked for, pushed, or not settled yet."""
+        """Slots in use, by messages being received, pushed or settled."""
         self._pushes: set[asyncio.Task[int]] = set()
         self._pause: asyncio.TimerHandle | None = None
         self._is_stopped = False
@@ -70,7 +70,7 @@ class Pusher:
         self.look()
 
     def stop(self) -> None:
-        """Begin nothing more, and give back at once what is being pushed."""
+        """Stops pushing; messages in flight become visible again at once."""
         self._is_stopped = True
         self._queue.on_ready = None
         self._slots.forget(self.look)
@@ -79,13 +79,14 @@ class Pusher:
             push.cancel()
 
     def look(self) -> None:
-        """Something is ready, or there is room for more: push what can be."""
+        """Receives and pushes as much as the slots and the endpoint allow."""
         while not self._is_stopped and self._pause is None:
             room = self._health.allowed(self._queue.config.push_concurrency) - self._taken
             if room <= 0 or not self._queue.counts().ready:
                 return
-            # One receive may have several messages of a group, whose order is lost when they
-            # are pushed at once. Of several receives each has another group.
+            # One message per receive of a FIFO queue: one receive may return several messages of
+            # a group, which pushed concurrently would lose their order. Separate receives get
+            # different groups.
             wanted = 1 if self._queue.config.fifo else room
             taken = self._slots.take(wanted, self.look)
             if not taken:
@@ -93,7 +94,7 @@ class Pusher:
             self._ask(taken)
 
     def _ask(self, count: int) -> None:
-        """Receive so many messages, whose slots are taken."""
+        """Receives up to `count` messages, whose slots are taken already."""
         config = self._queue.config
         self._taken += count
         self._queue.receive(
@@ -125,21 +126,21 @@ class Pusher:
         headers = push_headers(self._queue.entry.name, received)
         status = await self._post(self._endpoint, headers, received.message.body.encode())
         if not 200 <= status < 300:
-            raise PushFailed(f"it answers with status {status}")
+            raise PushFailed(f"the endpoint answered with status {status}")
         return status
 
     def _ended(self, received: Received, push: asyncio.Task[int]) -> None:
         self._pushes.discard(push)
         failure = None if push.cancelled() else push.exception()
         if push.cancelled():
-            # Whether the endpoint has it is unknown: it is offered to others.
+            # Unknown whether the endpoint got the message: made visible for another delivery.
             self._hide(received, 0)
         elif failure is None:
             self._succeeded(received)
         else:
             self._failed(received, failure)
         if failure is not None and not isinstance(failure, PushFailed):
-            # A mistake of ours, which whoever looks after the event loop is to hear of.
+            # A bug: raised to the event loop's exception handler.
             raise failure
 
     def _succeeded(self, received: Received) -> None:
@@ -151,7 +152,8 @@ class Pusher:
 
     @property
     def _settling(self) -> Queue | RoutedQueue:
-        """Another node may lead the message by now: what was pushed is not pushed again there."""
+        """The queue to settle with: over all nodes, since another may lead the message by now and
+        would push it again."""
         return self._front() or self._queue
 
     def _failed(self, received: Received, failure: BaseException) -> None:
@@ -166,7 +168,8 @@ class Pusher:
         self._settling.change_visibility([(received.receipt_handle, ms)], self._settled)
 
     def _settled(self, result: list[Refusal | None] | Refusal) -> None:
-        """What could not be settled is hidden no longer than its visibility says."""
+        """Frees the slot. A message that could not be settled comes back after its visibility
+        time-out."""
         self._give_back(1)
         self.look()
 
@@ -186,5 +189,5 @@ class Pusher:
             self._pause = None
 
     def _names(self) -> dict[str, str]:
-        # The rest of a URL often holds a secret.
+        # Host and port only: the rest of a URL often holds a secret.
         return {"queue": self._queue.entry.name, "endpoint": urlsplit(self._endpoint).netloc}

@@ -1,7 +1,7 @@
-"""Pushing: queues that deliver by HTTP POST, each by a pusher of its own.
+"""Push delivery of a node: one pusher per queue with a push endpoint.
 
-Follows the catalog of queues, after the registry has: a queue gets a pusher with its endpoint,
-and loses it with that.
+Follows the catalog of queues, after the registry: a queue gets a pusher when its endpoint is set,
+and loses it when the endpoint is unset or changes.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from duolog.config.settings import Settings
 from duolog.ports.http import Poster
 
 SETTLING_MS = 5_000
-"""What a push may take beyond its time-out before its message is visible again: otherwise the
-message would be back before it could be told how long to stay away."""
+"""Visibility beyond a push's time-out, so that its message is not visible again before it can be
+deleted or backed off."""
 
 STOP_SECONDS_MAX = 5.0
 
@@ -50,19 +50,19 @@ class Pushing:
         return self._slots.taken
 
     def check(self, entry: QueueEntry, present: QueueEntry | None) -> None:
-        """Refuse an endpoint that is not allowed, if the queue does not have it already."""
+        """Refuses a new endpoint that is not allowed; one that the queue already has may stay."""
         endpoint = entry.config.push_endpoint
         if endpoint is not None and (present is None or endpoint != present.config.push_endpoint):
             self._allow.check(endpoint)
 
     def start(self) -> None:
-        """All queues are there, dead-letter queues among them."""
+        """Starts the pushers; called once all queues, dead-letter queues included, are open."""
         self._is_running = True
         for queue in self._queues.all():
             self._begin(queue.entry)
 
     async def stop(self) -> None:
-        """End every push, and wait until what was being pushed is released."""
+        """Stops all pushers, and waits until their messages are visible again."""
         self._is_running = False
         while self._pushers:
             self._pushers.popitem()[1].stop()
@@ -70,7 +70,7 @@ class Pushing:
             async with asyncio.timeout(STOP_SECONDS_MAX):
                 await self._slots.all_back()
         except TimeoutError:
-            # The disk does not answer. What is hidden comes back when its visibility ends.
+            # The disk does not answer. The messages come back after their visibility time-out.
             return
 
     async def queue_created(self, entry: QueueEntry) -> None:

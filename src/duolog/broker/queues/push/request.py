@@ -1,8 +1,8 @@
-"""The head of the request by which a message is pushed. Pure.
+"""Headers of the request that pushes a message. Pure.
 
-A message may come from a Kafka producer, whose keys and headers hold any bytes. What an HTTP
-header cannot carry unchanged is left out and counted, never cleaned: a line break would let a
-producer write headers of its own, and an altered value is worse than a missing one.
+A message may come from a Kafka producer, whose keys and headers hold any bytes. A value that an
+HTTP header cannot carry unchanged is left out and counted, never cleaned: a line break would let a
+producer inject headers, and an altered value is worse than a missing one.
 """
 
 import re
@@ -13,9 +13,9 @@ from duolog.broker.queues.receiving import Received
 from duolog.core.queues.message import BINARY, MessageAttribute
 
 VALUE_BYTES_MAX = 4_096
-"""Of one header: common servers refuse lines of more than 8 KiB."""
+"""Maximum size of one header's value: common servers refuse lines of more than 8 KiB."""
 ATTRIBUTES_BYTES_MAX = 16_384
-"""Of all attributes together: common servers refuse heads of more than 32 KiB."""
+"""Maximum size of all attributes' headers: common servers refuse heads of more than 32 KiB."""
 
 Header = tuple[bytes, bytes]
 
@@ -55,7 +55,7 @@ def _attribute_headers(attributes: Mapping[str, MessageAttribute]) -> list[Heade
         if data_type.startswith(BINARY):
             value = b64encode(value)
         size = len(_ATTRIBUTE) + len(name) + len(value)
-        # Names of headers do not differ by case: of two such attributes one would be garbled.
+        # Header names are case-insensitive: attributes that differ only in case would merge.
         if name.lower() in used or size > room:
             continue
         if _is_name(name) and _is_carried_whole(value):
@@ -66,6 +66,7 @@ def _attribute_headers(attributes: Mapping[str, MessageAttribute]) -> list[Heade
 
 
 def _is_carried_whole(value: bytes) -> bool:
-    """Servers trim the space around a value."""
+    """True if a header carries the value unchanged: short, without control characters, and
+    without surrounding space, which servers trim."""
     is_short = len(value) <= VALUE_BYTES_MAX
     return is_short and value == value.strip(b" \t") and not _find_control(value)

@@ -1,4 +1,4 @@
-"""How many pushes may be under way on this node, shared fairly by its queues."""
+"""Slots for concurrent pushes on this node, shared fairly by its queues."""
 
 import asyncio
 from collections import OrderedDict
@@ -10,7 +10,7 @@ class PushSlots:
         self._total = total
         self._free = total
         self._waiting: OrderedDict[Callable[[], None], None] = OrderedDict()
-        """Whom to call when there are free ones, longest waiting first."""
+        """Callbacks for when slots are free, longest waiting first."""
         self._is_waking = False
         self._emptied: asyncio.Event | None = None
 
@@ -19,7 +19,7 @@ class PushSlots:
         return self._total - self._free
 
     def take(self, wanted: int, wake: Callable[[], None]) -> int:
-        """As many as are free, up to `wanted`. If there is none, `wake` is called later."""
+        """Takes up to `wanted` free slots; if there is none, calls `wake` once one is free."""
         granted = min(wanted, self._free)
         self._free -= granted
         if not granted:
@@ -28,7 +28,7 @@ class PushSlots:
 
     def give_back(self, count: int) -> None:
         self._free += count
-        # Who is woken may find nothing to do and give back at once: a loop, not a recursion.
+        # A loop, not a recursion: a woken pusher may have nothing to do and give back at once.
         if not self._is_waking:
             self._is_waking = True
             try:
@@ -44,7 +44,7 @@ class PushSlots:
         self._waiting.pop(wake, None)
 
     async def all_back(self) -> None:
-        """Wait until none is taken any more."""
+        """Waits until all slots are free."""
         if self.taken:
             self._emptied = asyncio.Event()
             await self._emptied.wait()

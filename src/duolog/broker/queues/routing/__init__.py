@@ -1,1 +1,1 @@
-"""Queues whose partitions are led by several nodes: any node answers any request."""
+"""Routing for queues whose partitions several nodes lead: any node answers any request."""

@@ -1,4 +1,4 @@
-"""Who leads which partition of a queue, as this node's catalog says."""
+"""Leaders of a queue's partitions, and the partitions of its groups, by this node's catalog."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -9,26 +9,26 @@ from duolog.core.queues.routing import partition_for_group, partitions_for_group
 from duolog.model.errors import UnknownTopicOrPartition
 
 
-class Layout(NamedTuple):
-    """Which partitions of a FIFO queue a message group may be in.
+class GroupPlacement(NamedTuple):
+    """Partitions of a FIFO queue that a message group may be in, at one revision of the topic.
 
-    It goes to the one that its hash names. While some of it is in another, from before the
-    queue had as many partitions as now, it goes on there. So a sender asks the others first,
-    and each answers by the same revision of the topic as the sender, or not at all. Whoever
-    has answered never lets the group in again, nor does a later leader: it was elected after
-    that revision and has heard of it.
+    A group goes to its home, the partition that its hash names. While another partition still has
+    messages of it, from before the queue grew, the group continues there. So a sender asks the
+    other partitions first; each answers only if it knows the same revision of the topic. Once one
+    has answered, neither it nor a later leader lets the group in again: any later leader was
+    elected after that revision and knows it.
     """
 
     revision: int
     partitions: int
-    taking: int
+    open_partition_count: int
 
     def home_of(self, group: bytes) -> int:
-        return partition_for_group(group, self.taking)
+        return partition_for_group(group, self.open_partition_count)
 
     def elsewhere(self, group: bytes, *, anywhere: bool) -> list[int]:
-        """The others in which some of the group may be, the likeliest first; or all others,
-        where one of another group may make the message a repetition."""
+        """Other partitions that may have messages of the group, likeliest first. `anywhere`: all
+        others, because the message may duplicate one of any group."""
         home = self.home_of(group)
         found = range(self.partitions) if anywhere else partitions_for_group(group, self.partitions)
         return [index for index in reversed(found) if index != home]
@@ -45,37 +45,39 @@ class Leaders:
 
     @property
     def partitions(self) -> int:
-        """Zero while this node has not heard of the topic."""
+        """Partition count; 0 while this node does not know the topic."""
         topic = self._catalog.topics.get(self._topic)
         return 0 if topic is None else topic.partitions
 
     def of(self, index: int) -> int | None:
-        """None while nobody leads the partition, or there is none."""
+        """Node id of the partition's leader; None if it has none or does not exist."""
         try:
             return self._catalog.leader_of(self._topic, index)
         except UnknownTopicOrPartition:
             return None
 
     def nodes(self) -> list[int]:
-        """Those that may have messages, each once; this one first."""
+        """Nodes that may have messages, this node first."""
         topic = self._catalog.topics.get(self._topic)
         retired = topic.retired if topic is not None and self._is_own else ()
         return self._leading(index for index in range(self.partitions) if index not in retired)
 
     def takers(self) -> list[int]:
-        """Those that take messages, likewise."""
+        """Nodes that lead open partitions, which take messages, this node first."""
         topic = self._catalog.topics.get(self._topic)
-        taking = topic.taking_count if topic is not None and self._is_own else self.partitions
-        return self._leading(range(taking))
+        open_partition_count = (
+            topic.open_partition_count if topic is not None and self._is_own else self.partitions
+        )
+        return self._leading(range(open_partition_count))
 
     def _leading(self, indexes: Iterable[int]) -> list[int]:
         found = (self.of(index) for index in indexes)
         nodes = dict.fromkeys(node for node in found if node is not None)
         return sorted(nodes, key=lambda node: (node != self.here, node))
 
-    def layout(self) -> Layout | None:
-        """None while this node has not heard of the topic."""
+    def group_placement(self) -> GroupPlacement | None:
+        """Placement of groups by the current topic; None while this node does not know it."""
         topic = self._catalog.topics.get(self._topic)
         if topic is None:
             return None
-        return Layout(topic.mod_revision, topic.partitions, topic.taking_count)
+        return GroupPlacement(topic.mod_revision, topic.partitions, topic.open_partition_count)

@@ -1,4 +1,4 @@
-"""The part of a queue that one node leads, as the others use it: by a call, or right here."""
+"""Links to the part of a queue that one node leads, this node or another."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,29 +19,38 @@ from duolog.records.record import Record
 from duolog.wire.peer.kinds import PeerKind
 
 CALL_MS = 10_000
-"""What a node is given to answer; a disk may be slow, and other replicas may be."""
+"""Time-out of a call to another node, whose disk or replicas may be slow."""
 
-ANY_LAYOUT = 0
-"""Of who does not care: messages of a standard queue may be in any partition."""
+ANY_REVISION = 0
+"""Accepts any revision of the topic: a standard queue's message may go to any partition."""
 
 Results = list[Sent | Refusal | None]
 Settled = list[Refusal | None]
 
 
 class QueueLink(Protocol):
-    """Raises Refusal. A call that is cancelled hands nothing out."""
+    """A node's part of a queue. Methods raise Refusal; a cancelled receive hands nothing out."""
 
     async def send(
-        self, messages: Sequence[Outgoing], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        messages: Sequence[Outgoing],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> Results:
-        """With a partition: only those that follow, or repeat, what it has; None for others.
+        """Sends messages. `only_known_to`: a partition, which takes only messages whose group it
+        has, or that it had before; the result of the others is None.
 
-        NotLeader where another layout of the queue is known than the sender's.
+        Raises NotLeader if the node knows another revision of the topic than the sender.
         """
         ...
 
     async def accept(
-        self, records: Sequence[Record], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        records: Sequence[Record],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> list[bool | Refusal]: ...
 
     async def receive(
@@ -49,7 +58,7 @@ class QueueLink(Protocol):
     ) -> list[Received]: ...
 
     async def watch(self, wait_ms: int) -> bool:
-        """Whether something can be received, perhaps after waiting for it."""
+        """Waits until something can be received; False after `wait_ms`."""
         ...
 
     async def delete(self, handles: Sequence[str]) -> Settled: ...
@@ -72,16 +81,18 @@ class QueueLink(Protocol):
 
 
 class NoPeers:
-    """The Peers of a node that is alone."""
+    """Peers of a sole node: every call fails as unreachable."""
 
     async def call(
         self, node: int, kind: int, body: bytes, *, timeout_ms: int, lane: str = REQUESTS_LANE
     ) -> memoryview:
-        raise PeerUnreachable(node, "is not reachable: this node is alone", was_sent=False)
+        raise PeerUnreachable(
+            node, "is not reachable: this node is not part of a cluster", was_sent=False
+        )
 
 
 class RemoteQueue:
-    """What another node leads of a queue."""
+    """A QueueLink to the part of a queue that another node leads."""
 
     def __init__(self, peers: Peers, node: int, entry: QueueEntry) -> None:
         self._peers = peers
@@ -96,24 +107,36 @@ class RemoteQueue:
             )
         except PeerUnreachable as failure:
             if failure.was_sent:
-                raise PeerFailed(f"{failure}; whether it was done is not known") from failure
+                raise PeerFailed(f"{failure}; the outcome is unknown") from failure
             raise NotLeader(str(failure)) from failure
         try:
             return requests.decode(body, answer)
         except msgspec.MsgspecError as error:
-            raise PeerFailed(f"node {self._node} answers nonsense: {error}") from error
+            raise PeerFailed(f"node {self._node} sent a malformed answer: {error}") from error
 
     async def send(
-        self, messages: Sequence[Outgoing], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        messages: Sequence[Outgoing],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> Results:
-        asked = requests.SendAsked(self._name, self._id, tuple(messages), layout, known_in)
+        asked = requests.SendAsked(
+            self._name, self._id, tuple(messages), topic_revision, only_known_to
+        )
         answer = await self._ask(PeerKind.QUEUE_SEND, asked, requests.SentAnswer)
         return requests.unpacked(answer)
 
     async def accept(
-        self, records: Sequence[Record], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        records: Sequence[Record],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> list[bool | Refusal]:
-        asked = requests.AcceptAsked(self._name, self._id, tuple(records), layout, known_in)
+        asked = requests.AcceptAsked(
+            self._name, self._id, tuple(records), topic_revision, only_known_to
+        )
         answer = await self._ask(PeerKind.QUEUE_ACCEPT, asked, list[bool | bytes])
         return requests.unpacked(answer)
 
@@ -175,7 +198,7 @@ class RemoteQueue:
 
 
 class Answer(asyncio.Future[Any]):
-    """What a callback of the engine is told; a refusal of the whole is raised."""
+    """A future for a callback's result; a Refusal of the whole request is raised."""
 
     def tell(self, result: Any) -> None:
         if self.done():

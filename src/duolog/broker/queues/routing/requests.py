@@ -1,7 +1,7 @@
-"""What one node asks another about a queue that the other leads, and the bytes of it.
+"""Requests between nodes about queues, and their encoding.
 
-Every request names the queue's creation: what was meant for a deleted queue never touches its
-namesake. A refusal of one of several items travels as `encode_refusal` writes it.
+Every request names the queue's id, so that none meant for a deleted queue touches a namesake. The
+refusal of a single item is encoded by `encode_refusal`.
 """
 
 from typing import Any, NamedTuple, TypeVar
@@ -26,16 +26,16 @@ class Asked(msgspec.Struct, frozen=True, array_like=True):
 
 class SendAsked(Asked, frozen=True, array_like=True):
     messages: tuple[Outgoing, ...]
-    layout: int
-    """The revision of the topic by which the sender knows where groups go."""
-    known_in: int | None
-    """Only messages whose group, or whose earlier sending, this partition still knows."""
+    topic_revision: int
+    """Revision of the topic by which the sender has placed the messages' groups."""
+    only_known_to: int | None
+    """Partition that takes only messages whose group it has, or that it had before; or None."""
 
 
 class AcceptAsked(Asked, frozen=True, array_like=True):
     records: tuple[Record, ...]
-    layout: int
-    known_in: int | None
+    topic_revision: int
+    only_known_to: int | None
 
 
 class ReceiveAsked(Asked, frozen=True, array_like=True):
@@ -43,7 +43,7 @@ class ReceiveAsked(Asked, frozen=True, array_like=True):
     visibility_ms: int | None
     attempt: str | None
     only_known: bool
-    """Only what the same attempt got before."""
+    """True: return only messages that an earlier receive of the same attempt id got."""
 
 
 class WatchAsked(Asked, frozen=True, array_like=True):
@@ -59,7 +59,7 @@ class VisibilityAsked(Asked, frozen=True, array_like=True):
 
 
 class PartitionsAsked(Asked, frozen=True, array_like=True):
-    """About these, one by one: none is forgotten, or counted twice, while leaders change."""
+    """Names partitions one by one, so that none is missed or counted twice while leaders change."""
 
     partitions: tuple[int, ...]
 
@@ -86,16 +86,16 @@ class MoveAsked(Asked, frozen=True, array_like=True):
 
 
 class Level(NamedTuple):
-    """How many messages there are, and when the oldest was sent."""
+    """Message counts of a partition or queue, and the send time of the oldest message."""
 
     ready: int
     in_flight: int
     delayed: int
     oldest_sent_ms: int | None
     records: int
-    """Messages that are kept, the deleted ones among them."""
+    """Number of stored messages, including deleted ones that are still kept."""
     has_any: bool = False
-    """Whether a receive would get something: what is ready may be in a group that is locked."""
+    """True if a receive would get something; ready messages may be in locked groups."""
 
 
 SentAnswer = list[Sent | bytes | None]
@@ -110,7 +110,7 @@ _decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 
 
 def decode(body: bytes | memoryview, kind: Any) -> Any:
-    """msgspec.MsgspecError for bytes that are nothing of the kind."""
+    """Decodes a request or an answer; raises msgspec.MsgspecError if malformed."""
     decoder = _decoders.get(kind)
     if decoder is None:
         decoder = _decoders[kind] = msgspec.msgpack.Decoder(kind)

@@ -1,7 +1,7 @@
-"""A queue whose partitions are led by several nodes, as a front end sees it.
+"""A queue whose partitions several nodes lead, as this node's APIs use it.
 
-Has the methods of Queue. Where this node leads every partition, doors get the Queue itself, and
-nothing here is in the way.
+Has the methods of Queue. If this node leads all partitions, the APIs use the Queue itself,
+without this indirection.
 """
 
 import asyncio
@@ -61,11 +61,11 @@ class RoutedQueue:
         messages: Sequence[Outgoing],
         done: Callable[[list[Sent | Refusal] | Refusal], None],
     ) -> None:
-        """A result for each; answered once all of them are as durable as the queue asks."""
+        """Sends messages; answers with a result for each, once all are committed."""
         self._spawn(self._sending.send(messages), done)
 
     def accept(self, records: Sequence[Record], done: Settled) -> None:
-        """Take in messages that come from another queue, each once."""
+        """Appends messages moved from another queue; a FIFO queue drops duplicates."""
         self._spawn(self._sending.accept(records), done)
 
     def receive(
@@ -77,13 +77,13 @@ class RoutedQueue:
         attempt: str | None,
         done: Callable[[list[Received] | Refusal], None],
     ) -> RoutedReceive:
-        """Answered with messages, or after `wait_ms` without any."""
+        """Receives up to `count` messages; answers empty after `wait_ms` without any."""
         receive = RoutedReceive(count, visibility_ms, attempt, done)
         self._receiving.receive(receive, wait_ms)
         return receive
 
     def delete(self, handles: Sequence[str], done: SettleDone) -> None:
-        """A result for each handle; answered once all deletions are durable."""
+        """Deletes messages; answers with a result per handle, once all deletions are committed."""
         self._spawn(
             self._settled(
                 handles, lambda handle: handle, lambda link, some: self._link(link).delete(some)
@@ -92,7 +92,7 @@ class RoutedQueue:
         )
 
     def change_visibility(self, changes: Sequence[tuple[str, int]], done: SettleDone) -> None:
-        """Hide each for so many milliseconds from now; zero makes it visible at once."""
+        """Changes visibility time-outs, in ms from now; zero makes a message visible at once."""
         self._spawn(
             self._settled(
                 changes,
@@ -117,7 +117,7 @@ class RoutedQueue:
             except Refusal as refusal:
                 results[place] = refusal
                 continue
-            # A partition that is not known here may be one that was just added.
+            # Not checked here: a partition unknown to this node may have just been added.
             places.append(place)
             partitions.append((receipt.partition, item))
         settled = await scatter(
@@ -133,7 +133,7 @@ class RoutedQueue:
     async def of_each(
         self, ask: Callable[[QueueLink, Sequence[int]], Coroutine[Any, Any, Sequence[Any]]]
     ) -> list[Any]:
-        """What its leader answers for each partition. Asking twice must do no harm."""
+        """Collects the answer of each partition's leader. `ask` must be idempotent."""
         answers: list[Any] = await scatter(
             range(self._leaders.partitions),
             self._leaders.of,
@@ -160,7 +160,7 @@ class RoutedQueue:
         return [self._link(node) for node in self._leaders.nodes()]
 
     def close(self) -> None:
-        """The queue was deleted, or the node stops: whoever waits is told."""
+        """Refuses all pending requests: the queue was deleted, or the node stops."""
         self._receiving.refuse(gone())
         for task in list(self._tasks):
             task.cancel()
@@ -180,7 +180,7 @@ async def _told(work: Coroutine[Any, Any, Any], done: Callable[[Any], None]) -> 
         done(gone())
         raise
     except Exception as error:
-        # A mistake of ours; whoever waits is told all the same.
+        # A bug: logged, and reported to the caller, who must not wait for ever.
         done(failed(error))
     else:
         done(result)

@@ -1,8 +1,8 @@
 """Receives from a queue that several nodes lead.
 
-The nodes are asked one after the other, so that nobody hands out what is not wanted. Long
-polls wait here, and this node watches at each leader on behalf of all of them: whoever has
-waited longest asks the leader that has something.
+Asks the nodes one after the other, so that no messages are handed out in excess. Long polls are
+parked here, and this node keeps one watch at each leader on behalf of all of them: when a leader
+has messages, the longest-waiting receive asks it.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from duolog.broker.queues.routing.scattering import (
 from duolog.model.errors import NotLeader, Refusal
 
 WATCH_MS = 5_000
-"""After which who leads is looked at again."""
+"""Length of one watch, after which the leaders are looked up again."""
 PARKED_MAX = 100_000
 
 ReceiveDone = Callable[[list[Received] | Refusal], None]
 
 
 class RoutedReceive:
-    """One request for messages."""
+    """One receive request, answered by `done`."""
 
     def __init__(
         self, count: int, visibility_ms: int | None, attempt: str | None, done: ReceiveDone
@@ -41,7 +41,7 @@ class RoutedReceive:
         self.task: asyncio.Task[None]
 
     def abandon(self) -> None:
-        """The client has gone. What it was about to get goes to others."""
+        """Gives up the receive, since its client has gone; its messages go to others."""
         self.task.cancel()
 
 
@@ -52,7 +52,7 @@ class RoutedReceiving:
         self._leaders = leaders
         self._link = link
         self._parked: OrderedDict[asyncio.Future[int], None] = OrderedDict()
-        """Who waits, the longest first; told which node has something."""
+        """Parked receives, longest waiting first; each resolves to a node with messages."""
         self._watches: dict[int, asyncio.Task[None]] = {}
         self._turn = 0
 
@@ -64,7 +64,7 @@ class RoutedReceiving:
         receive.task = asyncio.ensure_future(self._answer(receive, wait_ms))
 
     def refuse(self, refusal: Refusal) -> None:
-        """There is nothing to wait for any more."""
+        """Ends all watches and refuses all parked receives."""
         self._end_watches()
         while self._parked:
             woken, _ = self._parked.popitem()
@@ -81,7 +81,7 @@ class RoutedReceiving:
         except Refusal as refusal:
             receive.done(refusal)
         except Exception as error:
-            # A mistake of ours; whoever waits is told all the same.
+            # A bug: logged, and reported to the caller, who must not wait for ever.
             receive.done(failed(error))
         else:
             receive.done(found)
@@ -98,7 +98,8 @@ class RoutedReceiving:
         return found
 
     async def _first_look(self, receive: RoutedReceive) -> list[Received]:
-        """Refusal when nobody who leads could be asked, for as long as a fail-over takes."""
+        """Asks all leaders once, retrying for as long as a fail-over takes; raises Refusal if
+        none could be asked."""
         patience = Patience()
         while True:
             try:
@@ -110,7 +111,7 @@ class RoutedReceiving:
     async def _look_everywhere(self, receive: RoutedReceive) -> list[Received]:
         nodes = self._leaders.nodes()
         if receive.attempt and len(nodes) > 1:
-            # Whoever answered the same attempt before has to do so again.
+            # The node that answered the same attempt id before must answer again.
             for node in nodes:
                 if found := await self._ask(node, receive, only_known=True):
                     return found
@@ -121,14 +122,14 @@ class RoutedReceiving:
                     return found
                 failure = None
             except Refusal as refusal:
-                # That others have nothing is an answer.
+                # Kept only while no node has answered: an empty answer is an answer, too.
                 failure = failure and refusal
         if failure is not None:
             raise failure
         return []
 
     def _in_turn(self, nodes: list[int]) -> list[int]:
-        """This node first, if it leads something, and the others in changing order."""
+        """Orders the nodes: this one first, if it leads something, the others rotated."""
         here, others = [], nodes
         if nodes and nodes[0] == self._leaders.here:
             here, others = nodes[:1], nodes[1:]
@@ -139,7 +140,7 @@ class RoutedReceiving:
         return here + others
 
     async def _look(self, node: int, receive: RoutedReceive) -> list[Received]:
-        """As somebody who was woken: if it was worth it, the next one is."""
+        """Asks a node that has messages, after being woken; on success wakes the next receive."""
         try:
             found = await self._ask(node, receive)
         except Refusal as refusal:
@@ -164,7 +165,7 @@ class RoutedReceiving:
         )
 
     async def _woken(self, seconds: float) -> int | None:
-        """The node that has something; None when the time is up."""
+        """Parks until a node has messages, and returns it; None after the time-out."""
         woken: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._parked[woken] = None
         self._watch_all()
@@ -200,7 +201,7 @@ class RoutedReceiving:
             has_something = await self._link(node).watch(WATCH_MS)
         except Refusal:
             await asyncio.sleep(PAUSE_SECONDS_MAX)
-        # From now on somebody may watch anew.
+        # From here on, a new watch of this node may start.
         del self._watches[node]
         if has_something:
             self._wake(node)

@@ -1,8 +1,8 @@
 """Sends to a queue that several nodes lead.
 
-A message of a standard queue goes to a partition that is led here, if there is one, and to
-any leader otherwise. One of a FIFO queue goes by its group, after the partitions were asked in
-which some of the group may still be: see `Layout`.
+A standard queue's message goes to a partition led here, if there is one, else to any leader. A
+FIFO queue's message goes by its group, after other partitions that may still have messages of the
+group were asked: see `GroupPlacement`.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from duolog.broker.queues.queue import Queue
-from duolog.broker.queues.routing.leaders import Layout, Leaders
-from duolog.broker.queues.routing.links import ANY_LAYOUT, QueueLink
+from duolog.broker.queues.routing.leaders import GroupPlacement, Leaders
+from duolog.broker.queues.routing.links import ANY_REVISION, QueueLink
 from duolog.broker.queues.routing.scattering import (
     Patience,
     asked,
@@ -27,8 +27,8 @@ from duolog.records.record import Record
 T = TypeVar("T")
 
 Offer = Callable[[QueueLink, Sequence[Any], int, int | None], Coroutine[Any, Any, Sequence[Any]]]
-"""To a node, by a layout; the last is a partition of its, if that takes only what it knows
-already. Falsy where it does not."""
+"""Offers items to a node, with the topic's revision and, optionally, a partition that takes only
+items known to it. A falsy result: not taken."""
 
 
 class RoutedSending:
@@ -44,16 +44,18 @@ class RoutedSending:
         return await self._offered(
             messages,
             lambda message: (message.group_id or "").encode(),
-            lambda link, some, layout, known_in: link.send(some, layout=layout, known_in=known_in),
+            lambda link, some, revision, only_known_to: link.send(
+                some, topic_revision=revision, only_known_to=only_known_to
+            ),
         )
 
     async def accept(self, records: Sequence[Record]) -> None:
-        """Refusal unless all are there; some may be all the same."""
+        """Appends moved messages; raises Refusal if one is refused, though others may be in."""
         results = await self._offered(
             records,
             lambda record: group_of(record, fifo=True) or b"",
-            lambda link, some, layout, known_in: link.accept(
-                some, layout=layout, known_in=known_in
+            lambda link, some, revision, only_known_to: link.accept(
+                some, topic_revision=revision, only_known_to=only_known_to
             ),
         )
         for result in results:
@@ -69,10 +71,10 @@ class RoutedSending:
         pending = list(range(len(items)))
         patience = Patience()
         while True:
-            layout = self._leaders.layout()
-            if layout is not None:
+            placement = self._leaders.group_placement()
+            if placement is not None:
                 some = [items[place] for place in pending]
-                answers = await self._offered_in(layout, some, group_of, offer)
+                answers = await self._offered_in(placement, some, group_of, offer)
                 for place, answer in zip(pending, answers, strict=True):
                     results[place] = answer
             pending = repeatable(results, pending, idempotent=True)
@@ -80,22 +82,27 @@ class RoutedSending:
                 return results
 
     async def _offered_in(
-        self, layout: Layout, items: Sequence[T], group_of: Callable[[T], bytes], offer: Offer
+        self,
+        placement: GroupPlacement,
+        items: Sequence[T],
+        group_of: Callable[[T], bytes],
+        offer: Offer,
     ) -> list[Any]:
-        """Where each follows its group, or is a repetition, and else at its group's home."""
+        """Offers each item to partitions that may have its group or its original, and else to its
+        group's home."""
         results: list[Any] = [None] * len(items)
         anywhere = self._local.config.deduplication_scope == "queue"
         elsewhere: dict[int, list[int]] = {}
         at_home: dict[int, list[int]] = {}
         for place, item in enumerate(items):
             group = group_of(item)
-            at_home.setdefault(layout.home_of(group), []).append(place)
-            for index in layout.elsewhere(group, anywhere=anywhere):
+            at_home.setdefault(placement.home_of(group), []).append(place)
+            for index in placement.elsewhere(group, anywhere=anywhere):
                 elsewhere.setdefault(index, []).append(place)
         for index, places in elsewhere.items():
-            ask = partial(self._offer_known, offer, layout, index)
+            ask = partial(self._offer_known, offer, placement, index)
             await self._ask(items, results, {index: places}, ask)
-        await self._ask(items, results, at_home, partial(self._offer_home, offer, layout))
+        await self._ask(items, results, at_home, partial(self._offer_home, offer, placement))
         return results
 
     async def _ask(
@@ -105,7 +112,7 @@ class RoutedSending:
         by_partition: Mapping[int, Sequence[int]],
         ask: Callable[[int, Sequence[Any]], Awaitable[Sequence[Any]]],
     ) -> None:
-        """Those that nobody has answered for, in their order."""
+        """Offers the items not taken yet, in order, to their partitions' leaders."""
         index_of = {place: index for index, places in by_partition.items() for place in places}
         left = [place for place in sorted(index_of) if not results[place]]
         answers = await scatter_once(
@@ -117,17 +124,17 @@ class RoutedSending:
             results[place] = answer
 
     async def _offer_known(
-        self, offer: Offer, layout: Layout, index: int, node: int, some: Sequence[Any]
+        self, offer: Offer, placement: GroupPlacement, index: int, node: int, some: Sequence[Any]
     ) -> Sequence[Any]:
-        return await offer(self._link(node), some, layout.revision, index)
+        return await offer(self._link(node), some, placement.revision, index)
 
     async def _offer_home(
-        self, offer: Offer, layout: Layout, node: int, some: Sequence[Any]
+        self, offer: Offer, placement: GroupPlacement, node: int, some: Sequence[Any]
     ) -> Sequence[Any]:
-        return await offer(self._link(node), some, layout.revision, None)
+        return await offer(self._link(node), some, placement.revision, None)
 
     async def _offered_anywhere(self, items: Sequence[T], offer: Offer) -> list[Any]:
-        """All to one node, and what it does not take to another one."""
+        """Offers all items to one node, and those that it refuses to another."""
         results: list[Any] = [nobody_leads()] * len(items)
         pending = list(range(len(items)))
         patience = Patience()
@@ -136,7 +143,7 @@ class RoutedSending:
             node = self._next_node(is_first)
             if node is not None:
                 answers = await asked(
-                    lambda node, some: offer(self._link(node), some, ANY_LAYOUT, None),
+                    lambda node, some: offer(self._link(node), some, ANY_REVISION, None),
                     node,
                     [items[place] for place in pending],
                 )
@@ -148,7 +155,7 @@ class RoutedSending:
                 return results
 
     def _next_node(self, is_first: bool) -> int | None:
-        if is_first and self._local.state.taking:
+        if is_first and self._local.state.open_partitions:
             return self._leaders.here
         nodes = self._leaders.takers()
         self._turn += 1

@@ -1,7 +1,7 @@
-"""Asks several nodes at once, each about its own part, and again while leaders change.
+"""Scatters a request over several nodes, each about its own part, with retries.
 
-"Not leader" is certain, and tried again as soon as the catalog may know better. An outcome
-that is unknown stays so, unless doing it twice is the same as doing it once.
+NotLeader means that nothing was done, so it is retried while the catalog catches up. After an
+unknown outcome only idempotent requests are retried.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from duolog.model.errors import LeadershipLost, NotLeader, PeerFailed, Refusal, 
 from duolog.observe.logs import get_logger
 
 ROUTE_SECONDS_MAX = 10.0
-"""How long a request looks for the leader: longer than a fail-over takes."""
+"""Time for which a request looks for a leader; longer than a fail-over takes."""
 PAUSE_SECONDS_MIN = 0.02
 PAUSE_SECONDS_MAX = 0.25
 
@@ -35,7 +35,7 @@ def may_repeat(refusal: Refusal, *, idempotent: bool) -> bool:
 
 
 class Patience:
-    """Waits longer and longer, until the time of the request is up."""
+    """Pauses between retries, with back-off, until the request's time is up."""
 
     def __init__(self, seconds: float = ROUTE_SECONDS_MAX) -> None:
         self._ends = asyncio.get_running_loop().time() + seconds
@@ -56,7 +56,7 @@ async def scatter(
     *,
     idempotent: bool,
 ) -> list[R | Refusal]:
-    """A result for each item, from whoever leads its partition."""
+    """Asks the leader of each item's partition, with retries; one result per item."""
     results: list[R | Refusal] = [nobody_leads()] * len(items)
     pending = list(range(len(items)))
     patience = Patience()
@@ -88,7 +88,7 @@ async def scatter_once(
 
 
 def repeatable(results: Sequence[object], places: Sequence[int], *, idempotent: bool) -> list[int]:
-    """Those of the places whose results may be better the next time."""
+    """Places whose refused items may be retried."""
     return [
         place
         for place in places
@@ -97,7 +97,7 @@ def repeatable(results: Sequence[object], places: Sequence[int], *, idempotent: 
 
 
 async def asked(ask: Ask[T, R], node: int, items: Sequence[T]) -> Sequence[R | Refusal]:
-    """A refusal of all is one of each."""
+    """Asks one node; the refusal of the whole request becomes the refusal of each item."""
     try:
         return await ask(node, items)
     except Refusal as refusal:
@@ -105,7 +105,7 @@ async def asked(ask: Ask[T, R], node: int, items: Sequence[T]) -> Sequence[R | R
 
 
 def failed(error: Exception) -> PeerFailed:
-    """What is told where something happened that nobody thought of."""
+    """Logs a bug's exception; returns the refusal that the caller gets."""
     log.error("a request to other nodes failed", exc_info=error)
     return PeerFailed(f"the request failed: {error!r}")
 

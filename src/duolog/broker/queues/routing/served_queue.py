@@ -1,4 +1,4 @@
-"""What this node leads of a queue, as the front ends of all nodes use it."""
+"""The part of a queue that this node leads, as the front ends of all nodes use it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,18 +9,18 @@ from duolog.broker.queues.peeking import Page, Peeked
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.receiving import Received
-from duolog.broker.queues.routing.links import ANY_LAYOUT, Answer, Results, Settled
+from duolog.broker.queues.routing.links import ANY_REVISION, Answer, Results, Settled
 from duolog.broker.queues.routing.requests import Level
 from duolog.core.queues.message import Outgoing
 from duolog.model.errors import Refusal
 from duolog.records.record import Record
 
 ANSWER_BYTES_MAX = 16 << 20
-"""Of messages that travel together, unless a single one has more."""
+"""Maximum size of a receive's answer, unless a single message is larger."""
 
 
 class LocalDuties(Protocol):
-    """What is done with all partitions of a queue that this node leads."""
+    """Operations on the partitions of a queue that this node leads."""
 
     async def purge_partition(self, queue: Queue, partition: QueuePartition) -> int: ...
 
@@ -32,19 +32,23 @@ class LocalDuties(Protocol):
 
 
 class ServedQueue:
-    """A QueueLink to what is led here."""
+    """A QueueLink to the part of a queue that this node leads."""
 
     def __init__(self, queue: Queue, duties: LocalDuties) -> None:
         self._queue = queue
         self._duties = duties
 
     async def send(
-        self, messages: Sequence[Outgoing], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        messages: Sequence[Outgoing],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> Results:
-        self._check(layout)
+        self._check(topic_revision)
         wanted = [True] * len(messages)
-        if known_in is not None:
-            (partition,) = self._served([known_in])
+        if only_known_to is not None:
+            (partition,) = self._served([only_known_to])
             wanted = [self._queue.knows(message, partition) for message in messages]
         sent = [message for message, is_wanted in zip(messages, wanted, strict=True) if is_wanted]
         results: list[Any] = []
@@ -56,12 +60,16 @@ class ServedQueue:
         return [next(taken) if is_wanted else None for is_wanted in wanted]
 
     async def accept(
-        self, records: Sequence[Record], *, layout: int = ANY_LAYOUT, known_in: int | None = None
+        self,
+        records: Sequence[Record],
+        *,
+        topic_revision: int = ANY_REVISION,
+        only_known_to: int | None = None,
     ) -> list[bool | Refusal]:
-        self._check(layout)
+        self._check(topic_revision)
         wanted = [True] * len(records)
-        if known_in is not None:
-            (partition,) = self._served([known_in])
+        if only_known_to is not None:
+            (partition,) = self._served([only_known_to])
             wanted = [self._queue.knows_record(record, partition) for record in records]
         taken = [record for record, is_wanted in zip(records, wanted, strict=True) if is_wanted]
         if taken:
@@ -140,13 +148,13 @@ class ServedQueue:
         now_ms = self._queue.state.clock.now_ms()
         return [peeking.find(each, message_id, now_ms) for each in self._served(partitions)]
 
-    def _check(self, layout: int) -> None:
-        """One of the two nodes has not heard of the latest layout; then it is asked again."""
-        if layout not in (ANY_LAYOUT, self._queue.state.layout):
+    def _check(self, topic_revision: int) -> None:
+        """Raises NotLeader unless both nodes know the same revision; the sender asks again."""
+        if topic_revision not in (ANY_REVISION, self._queue.state.topic_revision):
             raise not_led()
 
     def _served(self, partitions: Sequence[int]) -> list[QueuePartition]:
-        """NotLeader unless all of them are served here."""
+        """Partitions by index; raises NotLeader unless all of them are served here."""
         found = [self._queue.partition(index) for index in partitions]
         served = [each for each in found if each is not None]
         if len(served) < len(partitions):

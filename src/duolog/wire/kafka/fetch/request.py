@@ -1,4 +1,4 @@
-"""What a consumer or a follower asks for, read in place."""
+"""Parser of Fetch requests, from consumers and followers, in place."""
 
 from collections.abc import Callable
 from struct import Struct
@@ -32,7 +32,7 @@ FINAL_SESSION_EPOCH = -1
 Row = TypeVar("Row")
 
 Topic = str | bytes
-"""A topic's name, or from version 13 on its id."""
+"""Topic name, or its id from version 13 on."""
 
 Wanted = tuple[int, int, int, int, int, int]
 """partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset,
@@ -47,10 +47,10 @@ class FetchRequest(msgspec.Struct, gc=False):
     session_id: int
     session_epoch: int
     replica_id: int
-    """-1 for a consumer, else the follower that copies."""
+    """Node id of the follower; -1 for a consumer."""
     topics: list[tuple[Topic, list[Wanted]]] = []
     forgotten: list[tuple[Topic, list[int]]] = []
-    """What to drop from the fetch session."""
+    """Partitions to drop from the fetch session."""
     rack_id: str = ""
     replica_epoch: int = NO_EPOCH
     cluster_id: str | None = None
@@ -254,8 +254,8 @@ def _wanted_v9(buffer: memoryview, start: int, count: int, end: int) -> tuple[li
 def _wanted_v12(buffer: memoryview, start: int, count: int, end: int) -> tuple[list[Wanted], int]:
     size = _WANTED_V12.size
     stop = start + count * size
-    # Consumers send no tagged fields. If every byte where a row without them would end is a
-    # zero count, then the first row has none, so that the second begins there, and so on.
+    # Consumers send no tagged fields. If every byte where a row without them would end is a zero
+    # count, then the first row has none, so that the second begins there, and so on.
     if not any(buffer[start + size - 1 : stop : size]):
         return list(_WANTED_V12.iter_unpack(buffer[start:stop])), stop
     wanted: list[Wanted] = []

@@ -1,7 +1,7 @@
-"""What a fetch is answered with: chunks for one vectored write.
+"""Encoder of Fetch responses, as chunks for one vectored write.
 
-The records of a partition stay whatever the caller passed (a file range, a slice), between
-the bytes that frame them, so that they can be sent without passing through Python.
+The records of a partition stay whatever the caller passed (a file range, a slice), between the
+bytes that frame them, so that they can be sent without passing through Python.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +23,9 @@ from duolog.wire.kafka.primitives import (
 R = TypeVar("R")
 
 Fetched = tuple[int, int, int, int, int, int, R | None, int]
-"""index, error_code, high_watermark, last_stable_offset, log_start_offset,
-preferred_read_replica, records, records_length. No records are sent as empty, never as
-null, which some clients do not expect."""
+"""index, error_code, high_watermark, last_stable_offset, log_start_offset, preferred_read_replica,
+records, records_length. No records are sent as empty, never as null, which some clients do not
+expect."""
 
 _HEAD_V4 = Struct(">i")
 _HEAD_V7 = Struct(">ihi")
@@ -54,9 +54,9 @@ def encode_response(
 ) -> tuple[list[bytes | R], int]:
     """The body of a response as chunks, and its length in bytes.
 
-    A reader of committed records gets an empty list of aborted transactions, any other none
-    at all. `current_leaders` maps (topic, partition) to (leader id, leader epoch), and
-    `diverging_epochs` to (epoch, end offset); clients that cannot read them are not sent them.
+    A reader of committed records gets an empty list of aborted transactions, any other gets null.
+    `current_leaders` maps (topic, partition) to (leader id, leader epoch), and `diverging_epochs`
+    to (epoch, end offset); both are omitted for clients that cannot read them.
     """
     compact = version >= FLEXIBLE_FROM
     if compact:

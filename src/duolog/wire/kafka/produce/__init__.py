@@ -1,7 +1,7 @@
 """Produce, versions 3-13.
 
-Versions 3-8 have fixed-width lengths, 9 and later compact ones and tagged fields, and 13
-names topics by id.
+Versions 3-8 have fixed-width lengths, 9 and later compact ones and tagged fields, and 13 names
+topics by id.
 """
 
 from duolog.wire.kafka.produce.request import ProduceRequest, Topic, parse_request

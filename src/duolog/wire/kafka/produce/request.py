@@ -1,4 +1,4 @@
-"""What a producer sends, read in place.
+"""Parser of Produce requests, in place.
 
 Records are slices of the receive buffer, so they are valid only while the caller keeps it.
 """
@@ -24,7 +24,7 @@ FLEXIBLE_FROM = 9
 TOPIC_IDS_FROM = 13
 
 Topic = str | bytes
-"""A topic's name, or from version 13 on its id."""
+"""Topic name, or its id from version 13 on."""
 
 Partitions = list[tuple[int, memoryview | None]]
 

@@ -1,4 +1,4 @@
-"""What a producer is told: per partition an error or the offset of its first record."""
+"""Encoder of Produce responses: per partition an error, or the offset of its first record."""
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
@@ -39,8 +39,8 @@ def encode_response(
 ) -> bytes:
     """The body of a response.
 
-    `current_leaders` maps (topic, partition) to (leader id, leader epoch) where the producer
-    should look instead; with `node_endpoints` it is only sent from version 10 on.
+    `current_leaders` maps (topic, partition) to (leader id, leader epoch) where the producer should
+    look instead; with `node_endpoints` it is only sent from version 10 on.
     """
     if version < FLEXIBLE_FROM:
         return _encode_legacy(version, topics, throttle_ms)

@@ -1,9 +1,9 @@
-"""Recognises that a request looks like the one before, so that it need not be parsed again.
+"""Recognises a request with the same shape as the one before, which need not be parsed again.
 
-A producer sends the same bytes again and again, but for the correlation id and the records:
-its client id, acks, time-out, topic and partition. Most clients put one partition into a
-request. Once such a request was parsed, its shape is what lies between the correlation id
-and the length of the records; where a frame begins with it, only that length is left to read.
+A producer repeats the same bytes but for the correlation id and the records: its client id, acks,
+time-out, topic and partition. Most clients put one partition into a request. The shape of a parsed
+request is the bytes between the correlation id and the length of the records; if a frame begins
+with it, only that length is left to read.
 """
 
 from duolog.wire.kafka.errors import MalformedRequest
@@ -13,7 +13,7 @@ from duolog.wire.kafka.produce.request import FLEXIBLE_FROM, ProduceRequest
 SHAPE_BYTES_MAX = 1_024
 
 _TAGS_AFTER_RECORDS = NO_TAGS * 3
-"""Of the partition, of the topic and of the request."""
+"""Empty tagged fields of the partition, of the topic and of the request."""
 
 
 def shape_of(
@@ -41,7 +41,7 @@ def shape_of(
 
 
 def records_after(version: int, frame: memoryview, position: int, end: int) -> memoryview | None:
-    """The records of a frame whose shape ends at `position`; None if it goes on unusually."""
+    """The records of a frame whose shape ends at `position`; None if the rest is unusual."""
     if version < FLEXIBLE_FROM:
         start = position + 4
         if start > end or INT32.unpack_from(frame, position)[0] != end - start:

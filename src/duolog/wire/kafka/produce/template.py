@@ -1,7 +1,7 @@
-"""Whole response frames that say: the partition took it.
+"""Templates of Produce response frames for a successful append to one partition.
 
-Nearly every answer is one, and all but four of its numbers are known beforehand, so that it
-is one packed struct. Tests prove it equal to `encode_response`.
+Nearly every answer is one, and all but four of its numbers are known beforehand, so that it is one
+packed struct. Tests prove it equal to `encode_response`.
 """
 
 from struct import Struct
@@ -19,7 +19,7 @@ from duolog.wire.kafka.produce.request import FLEXIBLE_FROM, Topic
 from duolog.wire.kafka.produce.response import compact_topic
 
 TEMPLATES_FROM = 5
-"""The first version that has all the fields which a template fills in."""
+"""First version with all the fields that a template fills in."""
 
 _ROW_START = Struct(">ih")
 """Partition and error code."""
@@ -28,7 +28,7 @@ _TAILS = {
     8: INT32.pack(0) + legacy_string(None) + INT32.pack(0),
     FLEXIBLE_FROM: b"\1" + compact_string(None) + 2 * NO_TAGS + INT32.pack(0) + NO_TAGS,
 }
-"""What follows the start offset: no record errors and no error message (from version 8 on), no
+"""Bytes after the start offset: no record errors and no error message (from version 8 on), no
 throttling, no tags."""
 
 
@@ -41,7 +41,7 @@ class SuccessTemplate:
         else:
             assert isinstance(topic, str), "topic ids begin at version 13"
             head = INT32.pack(1) + legacy_string(topic) + INT32.pack(1)
-        # What the header has beside the size and the correlation id, which are filled in.
+        # The header without the size and the correlation id, which are filled in.
         start = response_prefix(ApiKey.PRODUCE, version, 0, 0)[2 * SIZE_BYTES :]
         self._head = start + head + _ROW_START.pack(partition, 0)
         self._tail = _TAILS[max(first for first in _TAILS if first <= version)]

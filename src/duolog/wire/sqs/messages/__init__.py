@@ -1,4 +1,4 @@
-"""The structures of the SQS API, named as in its public model: one struct per shape."""
+"""Structures of the SQS API, named as in its public model: one struct per shape."""
 
 from duolog.wire.sqs.messages.attributes import (
     Message,

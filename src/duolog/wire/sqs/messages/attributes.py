@@ -1,4 +1,4 @@
-"""The values of message attributes, of users and of the system."""
+"""Values of message attributes, of users and of the system."""
 
 from msgspec import field
 
@@ -7,11 +7,11 @@ from duolog.wire.sqs.messages.shape import Shape
 
 class MessageAttributeValue(Shape):
     data_type: str
-    """String, Number or Binary, perhaps followed by a dot and a label of the user's."""
+    """String, Number or Binary, optionally followed by a dot and a label of the user's."""
     string_value: str | None = None
     binary_value: bytes | None = None
     string_list_values: list[str] | None = None
-    """Reserved by AWS, like the next one: who sends them is refused."""
+    """Reserved by AWS, like the next field: requests that use either are refused."""
     binary_list_values: list[bytes] | None = None
 
 
@@ -24,7 +24,7 @@ class MessageSystemAttributeValue(Shape):
 
 
 class Message(Shape):
-    """A message as ReceiveMessage gives it."""
+    """A message as ReceiveMessage returns it."""
 
     message_id: str | None = None
     receipt_handle: str | None = None

@@ -1,10 +1,10 @@
-"""What the answers to batches have in common."""
+"""Structures that the answers to all batches share."""
 
 from duolog.wire.sqs.messages.shape import Shape
 
 
 class BatchResultErrorEntry(Shape):
-    """An entry of a batch that was refused."""
+    """Refused entry of a batch."""
 
     id: str
     sender_fault: bool

@@ -1,4 +1,4 @@
-"""Tasks that move the messages of a dead-letter queue back."""
+"""Message move tasks, which move the messages of a dead-letter queue back."""
 
 from duolog.wire.sqs.messages.shape import Integer, Long, Shape
 

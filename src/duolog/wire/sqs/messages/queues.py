@@ -1,4 +1,4 @@
-"""Queues themselves: making, finding, changing, purging and deleting them."""
+"""Actions on queues themselves: creating, finding, changing, purging and deleting them."""
 
 from msgspec import field
 

@@ -7,7 +7,7 @@ from duolog.wire.sqs.messages.shape import Integer, Shape
 class ReceiveMessageRequest(Shape):
     queue_url: str
     attribute_names: list[str] | None = None
-    """The older name of the next one; clients may send either or both."""
+    """Older name of the next field; clients may send either or both."""
     message_system_attribute_names: list[str] | None = None
     message_attribute_names: list[str] | None = None
     max_number_of_messages: Integer | None = None

@@ -57,7 +57,7 @@ class SendMessageBatchResultEntry(Shape):
 
 
 class SendMessageBatchResult(Shape):
-    # Left out when empty, as in every answer to a batch: clients written for the Query
-    # protocol take the mere presence of Failed for a failure.
+    # Left out when empty, as in every answer to a batch: clients written for the Query protocol
+    # take the mere presence of Failed for a failure.
     successful: list[SendMessageBatchResultEntry] = []
     failed: list[BatchResultErrorEntry] = []

@@ -1,4 +1,4 @@
-"""What ends or prolongs a delivery: DeleteMessage, ChangeMessageVisibility and their batches."""
+"""Actions that end or prolong a delivery: DeleteMessage, ChangeMessageVisibility, their batches."""
 
 from duolog.wire.sqs.messages.batches import BatchResultErrorEntry
 from duolog.wire.sqs.messages.shape import Integer, Shape

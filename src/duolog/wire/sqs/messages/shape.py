@@ -1,4 +1,4 @@
-"""What the structs of the SQS API have in common."""
+"""Base of the structs of the SQS API."""
 
 from typing import Annotated
 
@@ -9,17 +9,17 @@ class Shape(
     msgspec.Struct,
     rename="pascal",
     omit_defaults=True,
-    # Made by a decoder or by an action, they are trees and never part of a cycle.
+    # Trees made by a decoder or an action; never part of a cycle.
     gc=False,
 ):
-    """A structure of the API. Members that are None are left out on the wire.
+    """Structure of the API. Members that are None are left out on the wire.
 
-    Fields are named as on the wire, in snake case; where that rule cannot give the name of
-    the wire, the field says it.
+    Fields are named as on the wire, in snake case; a field whose wire name does not follow from
+    that rule states it.
     """
 
 
 Integer = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-"""Bounded as on AWS, so that no later arithmetic meets numbers of a thousand digits."""
+"""32-bit integer as on AWS, so that no later arithmetic meets numbers of a thousand digits."""
 
 Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]

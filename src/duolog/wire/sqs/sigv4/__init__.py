@@ -1,4 +1,4 @@
-"""AWS Signature Version 4: who signed a request, and signing one. Told the time, never asks."""
+"""AWS Signature Version 4: verifies and signs requests. Told the time, never asks."""
 
 from duolog.wire.sqs.sigv4.signer import sign
 from duolog.wire.sqs.sigv4.verifier import verify

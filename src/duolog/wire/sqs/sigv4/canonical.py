@@ -1,4 +1,4 @@
-"""The one form of a request over which both sides compute its signature."""
+"""Canonical form of a request, over which both sides compute its signature."""
 
 import hmac
 import re
@@ -13,16 +13,16 @@ TERMINATOR = "aws4_request"
 SERVICE = "sqs"
 
 SIGNING_KEYS_MAX = 1_024
-"""A key per secret and day; days are those within which a signature can be valid."""
+"""Limit of cached keys: one per secret and day within which a signature can be valid."""
 
 _PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)*/?")
 
 
 class Scope(NamedTuple):
-    """What a signing key is good for."""
+    """Scope of a signing key."""
 
     date: str
-    """YYYYMMDD."""
+    """Date as YYYYMMDD."""
     region: str
     service: str = SERVICE
 
@@ -31,7 +31,7 @@ class Scope(NamedTuple):
 
 
 def signature(secret_key: str, scope: Scope, timestamp: str, canonical_request: bytes) -> str:
-    """`timestamp` is YYYYMMDD'T'HHMMSS'Z'."""
+    """The signature; `timestamp` is YYYYMMDD'T'HHMMSS'Z'."""
     digest = sha256(canonical_request).hexdigest()
     text = f"{ALGORITHM}\n{timestamp}\n{scope}\n{digest}"
     return hmac.digest(_signing_key(secret_key, scope), text.encode(), "sha256").hex()
@@ -53,9 +53,10 @@ def canonical_request(
     signed_headers: bytes,
     payload_hash: str,
 ) -> bytes:
-    """`query` without the signature itself; header names in lower case, joined by semicolons.
+    """The canonical form.
 
-    A signed header that is not there counts as empty.
+    `query` is without the signature itself; `signed_headers` are lower-case names, joined by
+    semicolons. A signed header that is missing counts as empty.
     """
     lines = [
         f"{method}\n{canonical_path(path)}\n{canonical_query(query)}".encode(),
@@ -68,7 +69,7 @@ def canonical_request(
 
 
 def canonical_path(path: str) -> str:
-    """Without empty and dot segments, and encoded once more than it was sent."""
+    """The path without empty and dot segments, encoded once more than it was sent."""
     if path and _PLAIN_PATH.fullmatch(path):
         return path
     kept: list[str] = []
@@ -82,7 +83,7 @@ def canonical_path(path: str) -> str:
 
 
 def canonical_query(query: str) -> str:
-    """Sorted, and encoded in one way whatever way it was sent in."""
+    """The query, sorted, and encoded in one way regardless of how it was sent."""
     if not query:
         return ""
     sent = (each.partition("=") for each in query.split("&") if each)

@@ -1,4 +1,4 @@
-"""What a signed request claims about its signature, in its header or in its URL."""
+"""Signature of a request as claimed in its header or its URL, not verified yet."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,15 +20,15 @@ class Claim(NamedTuple):
     access_key: str
     scope: Scope
     timestamp: str
-    """As given; not yet known to be one."""
+    """Time as given, which may not be a valid one."""
     signed_headers: bytes
     signature: str
     query: str
-    """What of the URL's query was signed: all but the signature."""
+    """Query of the URL as it was signed: all but the signature."""
     expires_seconds: int | None
-    """How long a presigned URL is good for; None for a header."""
+    """Lifetime of a presigned URL; None for a signature in a header."""
     payload_hash: str | None
-    """That of the body, if the request itself says it."""
+    """Hash of the body, if the request states it."""
 
 
 def read_claim(query: str, headers: Mapping[bytes, bytes]) -> Claim:
@@ -38,7 +38,7 @@ def read_claim(query: str, headers: Mapping[bytes, bytes]) -> Claim:
     if f"{_IN_URL}=" in query:
         return _claim_in_url(query, headers)
     if "SignatureVersion=" in query or "X-Amz-Algorithm=" in query:
-        raise InvalidSecurity("Requests are signed with AWS Signature Version 4.")
+        raise InvalidSecurity("Requests must be signed with AWS Signature Version 4.")
     raise MissingAuthenticationToken("Request is missing Authentication Token")
 
 
@@ -95,7 +95,7 @@ def _claim_in_url(query: str, headers: Mapping[bytes, bytes]) -> Claim:
 
 def _check_algorithm(algorithm: str) -> None:
     if algorithm != ALGORITHM:
-        raise InvalidSecurity(f"Requests are signed with {ALGORITHM}.")
+        raise InvalidSecurity(f"Requests must be signed with {ALGORITHM}.")
 
 
 def _split_credential(credential: str) -> tuple[str, Scope]:
@@ -114,7 +114,7 @@ def _split_credential(credential: str) -> tuple[str, Scope]:
 
 
 def _expiry(text: str) -> int:
-    # Bounded before it is converted: the length of a number is up to whoever sent it.
+    # Bounded before it is converted: the sender chooses the number's length.
     if text.isascii() and text.isdigit() and len(text) <= len(str(PRESIGNED_SECONDS_MAX)):
         seconds = int(text)
         if 1 <= seconds <= PRESIGNED_SECONDS_MAX:

@@ -1,4 +1,4 @@
-"""When a request says that it was signed, in either of the two formats."""
+"""Times of signing, in either of the two formats of requests."""
 
 import re
 from datetime import UTC, datetime
@@ -15,12 +15,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 class Moment(NamedTuple):
     basic: str
-    """YYYYMMDD'T'HHMMSS'Z', which is what signatures are made over."""
+    """Time as YYYYMMDD'T'HHMMSS'Z', the form in which it is signed."""
     ms: int
 
 
 def parse_moment(text: str) -> Moment | None:
-    """None if it is no time at all."""
+    """Parses a time in either format; None if it is not one."""
     found = _BASIC.fullmatch(text)
     if found is None:
         text = _to_basic(text)

@@ -1,4 +1,4 @@
-"""Finds out who signed a request, or why nobody can have."""
+"""Verifies the signature of a request and returns its signer, or refuses it."""
 
 import hmac
 from collections.abc import Callable, Mapping
@@ -15,10 +15,10 @@ from duolog.wire.sqs.sigv4.claim import Claim, read_claim
 from duolog.wire.sqs.sigv4.timestamps import parse_moment
 
 SKEW_MS_MAX = 15 * 60 * 1_000
-"""How far the clocks of client and server may be apart."""
+"""Tolerated difference between the clocks of client and server."""
 
 UNSIGNED_PAYLOAD = "UNSIGNED-PAYLOAD"
-"""In place of the body's hash, where the client signed everything but the body."""
+"""Stands for the body's hash if the client signed everything but the body."""
 
 
 def verify(
@@ -32,7 +32,7 @@ def verify(
     region: str,
     now_ms: int,
 ) -> str:
-    """The access key whose secret signed this, or an AccessDenied of the kind that AWS gives.
+    """The access key whose secret signed this; raises an AccessDenied of the kind that AWS gives.
 
     Path and query are as sent, still encoded; header names are in lower case.
     """
@@ -57,7 +57,7 @@ def verify(
 
 
 def _check_time(claim: Claim, now_ms: int) -> str:
-    """The time of signing in the format in which it is signed."""
+    """The time of signing, in the format in which it is signed."""
     signed = parse_moment(claim.timestamp)
     if signed is None:
         raise IncompleteSignature(
@@ -89,7 +89,8 @@ def _check_scope(claim: Claim, timestamp: str, region: str) -> None:
 
 
 def _check_signed_headers(claim: Claim, headers: Mapping[bytes, bytes]) -> None:
-    """What selects the queue and the action must not be open to change on the way."""
+    """Refuses unsigned headers that select the queue or the action: they could be changed in
+    transit."""
     signed = claim.signed_headers.split(b";")
     if b"host" not in signed:
         raise SignatureDoesNotMatch("'Host' must be a 'SignedHeader' in the AWS Authorization.")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 from tests.fakes.poster import FakePoster
-from tests.fakes.queue_house import QueueHouse, bodies
+from tests.fakes.queue_house import ARN, QueueHouse, bodies, grouped, plain
 
 from duolog.broker.queues.push.pusher import PushCounts, Pusher
 from duolog.broker.queues.push.slots import PushSlots
@@ -19,7 +19,6 @@ from duolog.core.queues.message import MessageAttribute, Outgoing
 from duolog.model.errors import Refusal
 from duolog.model.queue_errors import InvalidAttributeValue, OverLimit
 
-ARN = "arn:aws:sqs:us-east-1:000000000000:"
 ENDPOINT = "http://hooks.example:8080/in?token=secret"
 PUSH = {"duolog:PushEndpoint": ENDPOINT}
 ONE_AT_A_TIME = {**PUSH, "duolog:PushConcurrency": "1"}
@@ -50,14 +49,6 @@ def house(make_house: MakeHouse) -> QueueHouse:
 @pytest.fixture
 def endpoint(house: QueueHouse) -> FakePoster:
     return house.poster
-
-
-def plain(*texts: str) -> list[Outgoing]:
-    return [Outgoing(text) for text in texts]
-
-
-def grouped(group: str, *texts: str) -> list[Outgoing]:
-    return [Outgoing(text, group_id=group, deduplication_id=f"{group}-{text}") for text in texts]
 
 
 def set_attributes(house: QueueHouse, name: str, attributes: dict[str, str]) -> None:
