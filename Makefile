@@ -55,7 +55,7 @@ endure: $(STAMPS)/dev $(STAMPS)/test-programs  ## kills, faults and simulated cl
 	DUOLOG_CRASH_ROUNDS=50 DUOLOG_CHAOS_SECONDS=45 DUOLOG_SIM_SEEDS=50 \
 		$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ENDURED) $(ARGS)
 
-check: $(STAMPS)/dev  ## in about a minute: style, types, layers and the fast tests
+check: $(STAMPS)/dev  ## in two minutes or so: style, types, layers and the fast tests
 	@$(MAKE) --no-print-directory --jobs 2 lint fast
 
 fast: $(STAMPS)/dev
@@ -81,7 +81,7 @@ clean:  ## remove what was made, except stored data
 	rm -rf $(VENV) build dist src/*.egg-info bench/build
 	find src -name '*.so' -delete
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMPS)/venv:
 	@command -v $(PYTHON) >/dev/null || .ci/debian python3 python3-venv

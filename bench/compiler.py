@@ -13,6 +13,7 @@ _FLAGS = ("-O2", "-Wall", "-Wextra")
 class Tools:
     load: Path
     http_load: Path
+    paced_load: Path
     rdkafka_load: Path | None
     """None when librdkafka's header is not installed."""
 
@@ -20,14 +21,15 @@ class Tools:
 def build() -> Tools:
     BUILD.mkdir(exist_ok=True)
     load, http_load = _compile("load"), _compile("http_load")
+    paced_load = _compile("paced_load", "-lpthread")
     if not _has_header("librdkafka/rdkafka.h"):
-        return Tools(load, http_load, None)
-    return Tools(load, http_load, _compile("rdkafka_load", "-lrdkafka", "-lpthread"))
+        return Tools(load, http_load, paced_load, None)
+    return Tools(load, http_load, paced_load, _compile("rdkafka_load", "-lrdkafka", "-lpthread"))
 
 
 def _compile(name: str, *libraries: str) -> Path:
     source, target = HERE / f"{name}.c", BUILD / name
-    newest = max(source.stat().st_mtime, (HERE / "histogram.h").stat().st_mtime)
+    newest = max(path.stat().st_mtime for path in (source, *HERE.glob("*.h")))
     if not target.exists() or target.stat().st_mtime < newest:
         subprocess.run(["gcc", *_FLAGS, "-o", target, source, *libraries], check=True)
     return target

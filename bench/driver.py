@@ -124,4 +124,5 @@ def run_librdkafka(tool: Path, mode: str, server: Server, topic: str, traffic: T
         p50_us=result["p50_us"] if timed else None,
         p99_us=result["p99_us"] if timed else None,
         p999_us=result["p999_us"] if timed else None,
+        is_paced=timed,
     )

@@ -4,8 +4,13 @@
  * bench/requests.py is copied, its correlation id (and, where asked, partition
  * and fetch offset) patched, and sent over N connections with up to D requests
  * unanswered on each. One thread, one epoll. Prints one JSON object.
+ *
+ * Servers of other protocols than Kafka's are driven by the same loop: a connection
+ * sends --hello first, and answers.h tells answers apart. Where these or the request
+ * have the text @@@@, each connection puts its own number there.
  */
 #define _GNU_SOURCE
+#include "answers.h"
 #include "histogram.h"
 
 #include <arpa/inet.h>
@@ -24,11 +29,14 @@
 #define DEPTH_MAX 10000
 #define FRAME_BYTES_MAX (64u << 20)
 #define SEND_BUFFER_BYTES (256u << 10)
+#define HELLO_BYTES_MAX 4096u
 #define SCRATCH_BYTES (256u << 10)
 #define HEAD_BYTES 1024u
 #define DRAIN_SECONDS 30u
 #define CORRELATION_AT 8
 #define RESPONSE_CORRELATION_AT 4
+#define NUMBER_PLACE "@@@@"
+#define NUMBER_DIGITS 4
 
 struct options {
 	const char *host;
@@ -45,25 +53,30 @@ struct options {
 	uint64_t offset_step;
 	uint64_t offset_wrap;
 	uint32_t response_bytes_min;
+	const char *hello_path;
+	struct answers answers;
 };
 
 struct connection {
 	int fd;
+	int number;
 	int want_write;
-	uint8_t *out;
+	uint8_t *request, *out;
 	size_t out_bytes, out_sent;
 	uint64_t *sent_at_ns;
 	uint32_t issued, answered;
 	uint8_t head[HEAD_BYTES];
 	uint64_t frame_have, frame_bytes;
+	struct answers answers;
 };
 
 static struct options options = {
 	.host = "127.0.0.1", .connections = 1, .depth = 1, .count = 1, .seconds = 10,
 	.error_at = -1, .partition_at = -1, .partitions = 1, .offset_at = -1, .offset_wrap = 1,
+	.answers = {.markers = 1},
 };
-static uint8_t *request;
-static size_t request_bytes, out_capacity;
+static uint8_t *request, *hello;
+static size_t request_bytes, hello_bytes, out_capacity;
 static uint32_t head_need = 8;
 static uint64_t issued, answered, received_bytes, deadline_ns;
 static struct histogram latencies;
@@ -95,22 +108,38 @@ static void write_u64(uint8_t *at, uint64_t value) {
 	write_u32(at + 4, (uint32_t)value);
 }
 
-static void load_request(void) {
-	FILE *file = fopen(options.request_path, "rb");
+static uint8_t *read_file(const char *path, size_t *bytes) {
+	FILE *file = fopen(path, "rb");
 	if (!file)
-		fail("cannot open %s: %s", options.request_path, strerror(errno));
+		fail("cannot open %s: %s", path, strerror(errno));
 	fseek(file, 0, SEEK_END);
 	long size = ftell(file);
 	rewind(file);
-	if (size < 12 || (unsigned long)size > FRAME_BYTES_MAX)
+	if (size < 1 || (unsigned long)size > FRAME_BYTES_MAX)
 		fail("a request of %ld bytes is not sendable", size);
-	request_bytes = (size_t)size;
-	request = malloc(request_bytes);
-	if (!request || fread(request, 1, request_bytes, file) != request_bytes)
-		fail("cannot read %s", options.request_path);
+	*bytes = (size_t)size;
+	uint8_t *data = malloc(*bytes);
+	if (!data || fread(data, 1, *bytes, file) != *bytes)
+		fail("cannot read %s", path);
 	fclose(file);
-	if (read_u32(request) != request_bytes - 4)
+	return data;
+}
+
+static void load_request(void) {
+	request = read_file(options.request_path, &request_bytes);
+	if (options.hello_path)
+		hello = read_file(options.hello_path, &hello_bytes);
+	if (hello_bytes > HELLO_BYTES_MAX)
+		fail("%s is too long", options.hello_path);
+	if (options.answers.framing == FRAMING_KAFKA &&
+	    (request_bytes < 12 || read_u32(request) != request_bytes - 4))
 		fail("%s is not one length-prefixed frame", options.request_path);
+}
+
+static void put_number(uint8_t *text, size_t bytes, int number) {
+	uint8_t *at = memmem(text, bytes, NUMBER_PLACE, NUMBER_DIGITS);
+	for (int i = NUMBER_DIGITS; at && i-- > 0; number /= 10)
+		at[i] = (uint8_t)('0' + number % 10);
 }
 
 /* Requests visit the partitions in turn and, once round, step to the next offset. */
@@ -132,8 +161,10 @@ static void fill(struct connection *c) {
 	while (issued < options.count && c->issued - c->answered < (uint32_t)options.depth &&
 	       c->out_bytes + request_bytes <= out_capacity) {
 		uint8_t *frame = c->out + c->out_bytes;
-		memcpy(frame, request, request_bytes);
-		patch(frame, c->issued, issued++);
+		memcpy(frame, c->request, request_bytes);
+		if (options.answers.framing == FRAMING_KAFKA)
+			patch(frame, c->issued, issued);
+		issued++;
 		c->sent_at_ns[c->issued++ % (uint32_t)options.depth] = now;
 		c->out_bytes += request_bytes;
 	}
@@ -160,6 +191,12 @@ static void flush(int epoll, struct connection *c) {
 		watch(epoll, c, EPOLL_CTL_MOD, want_write);
 }
 
+static void count_answer(struct connection *c, uint64_t now) {
+	histogram_record(&latencies, now - c->sent_at_ns[c->answered % (uint32_t)options.depth]);
+	c->answered++;
+	answered++;
+}
+
 static void finish(struct connection *c, uint64_t now) {
 	if (options.error_at >= 0) {
 		uint32_t correlation = read_u32(c->head + RESPONSE_CORRELATION_AT);
@@ -174,10 +211,8 @@ static void finish(struct connection *c, uint64_t now) {
 	if (c->frame_bytes < options.response_bytes_min)
 		fail("an answer of %lu bytes is shorter than %u", (unsigned long)c->frame_bytes,
 		     options.response_bytes_min);
-	histogram_record(&latencies, now - c->sent_at_ns[c->answered % (uint32_t)options.depth]);
-	c->answered++;
 	c->frame_have = c->frame_bytes = 0;
-	answered++;
+	count_answer(c, now);
 }
 
 /* Only the head of an answer is kept: enough for its length, correlation id and error. */
@@ -202,6 +237,15 @@ static void consume(struct connection *c, const uint8_t *data, size_t size) {
 	}
 }
 
+/* What comes after the last answer is its end, or what was not asked for yet is pushed. */
+static void consume_others(struct connection *c, const uint8_t *data, size_t size) {
+	uint64_t now = now_ns(), complete = answers_in(&c->answers, data, size);
+	if (c->answers.refusal)
+		fail("%s", c->answers.refusal);
+	for (; complete > 0 && c->answered != c->issued; complete--)
+		count_answer(c, now);
+}
+
 static void receive(struct connection *c) {
 	ssize_t n = recv(c->fd, scratch, sizeof scratch, 0);
 	if (n == 0)
@@ -210,8 +254,21 @@ static void receive(struct connection *c) {
 		fail("recv: %s", strerror(errno));
 	if (n > 0) {
 		received_bytes += (uint64_t)n;
-		consume(c, scratch, (size_t)n);
+		if (options.answers.framing == FRAMING_KAFKA)
+			consume(c, scratch, (size_t)n);
+		else
+			consume_others(c, scratch, (size_t)n);
 	}
+}
+
+static void say_hello(struct connection *c) {
+	if (!hello)
+		return;
+	uint8_t own[HELLO_BYTES_MAX];
+	memcpy(own, hello, hello_bytes);
+	put_number(own, hello_bytes, c->number);
+	if (send(c->fd, own, hello_bytes, MSG_NOSIGNAL) != (ssize_t)hello_bytes)
+		fail("the server does not take what a connection begins with");
 }
 
 static void open_connection(struct connection *c) {
@@ -223,11 +280,16 @@ static void open_connection(struct connection *c) {
 		fail("connect: %s", strerror(errno));
 	int on = 1;
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK);
+	c->answers = options.answers;
+	c->request = malloc(request_bytes);
 	c->out = malloc(out_capacity);
 	c->sent_at_ns = calloc((size_t)options.depth, sizeof *c->sent_at_ns);
-	if (!c->out || !c->sent_at_ns)
+	if (!c->request || !c->out || !c->sent_at_ns)
 		fail("out of memory");
+	memcpy(c->request, request, request_bytes);
+	put_number(c->request, request_bytes, c->number);
+	say_hello(c);
+	fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK);
 }
 
 static void run(int epoll, struct connection *connections) {
@@ -253,13 +315,24 @@ static void run(int epoll, struct connection *connections) {
 	}
 }
 
+static enum framing framing_named(const char *name) {
+	static const char *const names[] = {"kafka", "marked", "amqp"};
+	for (int i = 0; i < 3; i++)
+		if (strcmp(name, names[i]) == 0)
+			return (enum framing)i;
+	fail("%s is no framing", name);
+	return FRAMING_KAFKA;
+}
+
 static void parse_options(int argc, char **argv) {
 	static const struct option names[] = {
 		{"host", 1, 0, 'h'}, {"port", 1, 0, 'p'}, {"request", 1, 0, 'r'},
 		{"connections", 1, 0, 'c'}, {"depth", 1, 0, 'd'}, {"count", 1, 0, 'n'},
 		{"seconds", 1, 0, 's'}, {"error-at", 1, 0, 'e'}, {"partition-at", 1, 0, 'P'},
 		{"partitions", 1, 0, 'N'}, {"offset-at", 1, 0, 'O'}, {"offset-step", 1, 0, 'S'},
-		{"offset-wrap", 1, 0, 'W'}, {"response-bytes-min", 1, 0, 'm'}, {0, 0, 0, 0}};
+		{"offset-wrap", 1, 0, 'W'}, {"response-bytes-min", 1, 0, 'm'},
+		{"framing", 1, 0, 'f'}, {"hello", 1, 0, 'H'}, {"marker", 1, 0, 'k'},
+		{"markers", 1, 0, 'K'}, {0, 0, 0, 0}};
 	for (int name; (name = getopt_long(argc, argv, "", names, NULL)) != -1;) {
 		switch (name) {
 		case 'h': options.host = optarg; break;
@@ -275,13 +348,17 @@ static void parse_options(int argc, char **argv) {
 		case 'O': options.offset_at = atoi(optarg); break;
 		case 'S': options.offset_step = strtoull(optarg, NULL, 10); break;
 		case 'W': options.offset_wrap = strtoull(optarg, NULL, 10); break;
+		case 'f': options.answers.framing = framing_named(optarg); break;
+		case 'H': options.hello_path = optarg; break;
+		case 'k': options.answers.marker = (unsigned char)*optarg; break;
+		case 'K': options.answers.markers = (uint32_t)atoi(optarg); break;
 		case 'm': options.response_bytes_min = (uint32_t)atoi(optarg); break;
 		default: exit(2);
 		}
 	}
 	if (!options.request_path || options.connections < 1 || options.connections > CONNECTIONS_MAX ||
 	    options.depth < 1 || options.depth > DEPTH_MAX || options.partitions < 1 ||
-	    options.offset_wrap < 1 || options.error_at > (int)HEAD_BYTES - 2)
+	    options.offset_wrap < 1 || options.answers.markers < 1 || options.error_at > (int)HEAD_BYTES - 2)
 		fail("an option is missing or out of bounds");
 	if (options.error_at >= 0)
 		head_need = (uint32_t)options.error_at + 2;
@@ -298,8 +375,10 @@ int main(int argc, char **argv) {
 	struct connection *connections = calloc((size_t)options.connections, sizeof *connections);
 	if (!connections)
 		fail("out of memory");
-	for (int i = 0; i < options.connections; i++)
+	for (int i = 0; i < options.connections; i++) {
+		connections[i].number = i;
 		open_connection(&connections[i]);
+	}
 
 	uint64_t start_ns = now_ns();
 	deadline_ns = start_ns + (uint64_t)(options.seconds * 1e9);

@@ -4,7 +4,7 @@ A MB is 10^6 bytes, a message of 1 KB is 1,024 bytes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 BYTES_PER_MB = 1_000_000
@@ -25,10 +25,17 @@ class Sample:
     p50_us: float | None = None
     p99_us: float | None = None
     p999_us: float | None = None
+    rss_mb: float | None = None
+    """Of the server, after the run."""
+    is_paced: bool = False
+    """Whether the load had a rate, so that the run took as long as it was meant to."""
 
     @property
     def work(self) -> int:
         return self.messages or self.requests
+
+    def with_memory(self, rss_mb: float) -> "Sample":
+        return replace(self, rss_mb=rss_mb)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,7 @@ def summarize(samples: Sequence[Sample]) -> Figures:
         p99_us=middle(lambda s: s.p99_us),
         p999_us=middle(lambda s: s.p999_us),
         seconds=middle(lambda s: s.seconds),
+        rss_mb=middle(lambda s: s.rss_mb),
         spread=_spread([s.seconds / s.work for s in samples if s.work]),
         cpu_spread=_spread([s.cpu_seconds / s.work for s in samples if s.work]),
         others_cores=middle(lambda s: s.others_cores),

@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.http_line import Line
 from bench.http_load import sqs_request
+from bench.signature import AccessKey
 
 _COUNTS = (
     "ApproximateNumberOfMessages",
@@ -14,21 +15,29 @@ _COUNTS = (
 )
 
 
-def call(address: tuple[str, int], action: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def call(
+    address: tuple[str, int],
+    action: str,
+    fields: Mapping[str, Any],
+    key: AccessKey | None = None,
+) -> dict[str, Any]:
     """A connection each, since some servers keep none."""
     host, port = address
     with Line(address) as line:
-        answer = line.ask(sqs_request(action, fields, host=f"{host}:{port}"))
+        answer = line.ask(sqs_request(action, fields, host=f"{host}:{port}", key=key))
     parsed: dict[str, Any] = json.loads(answer) if answer else {}
     return parsed
 
 
 def create_queue(
-    address: tuple[str, int], name: str, attributes: Mapping[str, str] | None = None
+    address: tuple[str, int],
+    name: str,
+    attributes: Mapping[str, str] | None = None,
+    key: AccessKey | None = None,
 ) -> str:
     """Its URL."""
     fields = {"QueueName": name, "Attributes": dict(attributes or {})}
-    return str(call(address, "CreateQueue", fields)["QueueUrl"])
+    return str(call(address, "CreateQueue", fields, key)["QueueUrl"])
 
 
 def message_count(address: tuple[str, int], url: str) -> int:

@@ -5,10 +5,11 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from bench import driver, http_load, kafka, memory, processes
@@ -21,6 +22,7 @@ from bench.samples import Sample
 
 Durability = Literal["os", "fsync"]
 Door = Literal["kafka", "sqs"]
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 FLOOR, HTTP_FLOOR, MOCK = "floor", "HTTP floor", "mock"
 MOCKED_TOPIC = "mocked"
 MOCK_SECONDS_MAX = 3600
@@ -38,7 +40,6 @@ class Scale:
     seconds_per_run: float
     latency_seconds: float
     backlog_bytes: int
-    peer_messages: int
     every_size: bool = True
     """Whether librdkafka is run with all sizes of messages, or with 1 KB only."""
     backlog_partitions: int = 1000
@@ -76,6 +77,7 @@ class Stand:
         keep: bool = False,
         door: Door = "kafka",
         label: str = "",
+        settings: Mapping[str, str] = NO_SETTINGS,
     ) -> Iterator[Server]:
         """Serves from a data directory that is fresh, and gone afterwards unless kept.
 
@@ -87,7 +89,8 @@ class Stand:
         argv: list[str | Path] = [duolog(), "serve"]
         argv += ["--data", data, "--kafka", "127.0.0.1:0", "--sqs", "127.0.0.1:0"]
         argv += ["--admin", "127.0.0.1:0", "--ready-file", ready]
-        argv += ["--set", f"topic.durability={durability}"]
+        for setting, value in {"topic.durability": durability, **settings}.items():
+            argv += ["--set", f"{setting}={value}"]
         if not keep:
             shutil.rmtree(data, ignore_errors=True)
         try:

@@ -1,31 +1,38 @@
-"""Ours, through the Python client that the peers' rows are measured with too."""
+"""Ours, driven as its peers are."""
 
-from collections.abc import Sequence
-from importlib.util import find_spec
+from contextlib import AbstractContextManager
+from importlib import metadata
 
-from bench import kafka
-from bench.peers.peer import ON_DISK, PAGE_CACHE, Trial
-from bench.samples import Sample
-from bench.stand import Durability, Stand
+from bench.comparison.standing import ON_DISK, PAGE_CACHE, Contestant
+from bench.drives.kafka import KafkaDrive
+from bench.peers.peer import TopicServer
+from bench.processes import Server
+from bench.stand import Stand
 
-TOPIC = "peer"
+NAME = "Duolog"
+LABEL = "-compared"
 
 
 def missing() -> str | None:
-    return None if find_spec("confluent_kafka") else "the Python package confluent-kafka"
+    return None
 
 
-def trials() -> Sequence[Trial]:
-    return [
-        Trial("Duolog, os", PAGE_CACHE, lambda stand, n: run(stand, n, "os")),
-        Trial("Duolog, fsync", ON_DISK, lambda stand, n: run(stand, n, "fsync")),
-    ]
+def version() -> str:
+    return metadata.version("duolog")
 
 
-def run(stand: Stand, messages: int, durability: Durability) -> tuple[Sample, Sample]:
-    from bench.peers import kafka_client
+def server(*, on_disk: bool) -> TopicServer:
+    durability = "fsync" if on_disk else "os"
+    drive = KafkaDrive()
+    contestant = Contestant(
+        f"{NAME}, {durability}",
+        version(),
+        ON_DISK if on_disk else PAGE_CACHE,
+        f"defaults, with topic.durability={durability}",
+        drive.client,
+    )
 
-    with stand.broker(durability) as server:
-        kafka.create_topic(server.host_and_port, TOPIC, partitions=1, configs={})
-        produced = kafka_client.produce(server, TOPIC, messages)
-        return produced, kafka_client.consume(server, TOPIC, messages)
+    def serve(stand: Stand) -> AbstractContextManager[Server]:
+        return stand.broker("fsync" if on_disk else "os", label=LABEL)
+
+    return TopicServer(contestant, serve, drive)

@@ -1,32 +1,33 @@
-"""ElasticMQ, from the server's jar that ELASTICMQ_JAR names."""
+"""ElasticMQ: a server of the SQS API on the JVM, in memory."""
 
-import os
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bench import processes
-from bench.peers.queue_peer import MEMORY, QueueTrial
+from bench.peers import maven
 from bench.processes import Server
 from bench.stand import Stand
 
+NAME = "ElasticMQ"
+VERSION = "1.7.1"
+COORDINATES = f"org.elasticmq:elasticmq-server_2.13:{VERSION}"
+
 
 def missing() -> str | None:
-    if "ELASTICMQ_JAR" not in os.environ:
-        return "ELASTICMQ_JAR"
-    return None if shutil.which("java") else "java"
+    return maven.missing(COORDINATES)
 
 
-def trials() -> Sequence[QueueTrial]:
-    return [QueueTrial("ElasticMQ", MEMORY, _serve)]
+def version() -> str:
+    return VERSION
 
 
 @contextmanager
-def _serve(stand: Stand) -> Iterator[Server]:
+def serve(stand: Stand) -> Iterator[Server]:
     port = processes.free_port()
     argv = ["java", "-Drest-sqs.bind-hostname=127.0.0.1", f"-Drest-sqs.bind-port={port}"]
     argv += ["-Dnode-address.host=127.0.0.1", f"-Dnode-address.port={port}"]
-    argv += ["-Drest-stats.enabled=false", "-jar", os.environ["ELASTICMQ_JAR"]]
-    with processes.spawn("ElasticMQ", argv, log_path=stand.directory / "elasticmq.log") as server:
+    argv += ["-Drest-stats.enabled=false", "-cp", f"{maven.jars(COORDINATES)}/*"]
+    argv += ["org.elasticmq.server.Main"]
+    with processes.spawn(NAME, argv, log_path=stand.directory / "elasticmq.log") as server:
         processes.wait_for_port(server, port)
         yield server

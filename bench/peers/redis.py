@@ -1,65 +1,58 @@
 """Redis streams with the append-only file."""
 
 import shutil
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 from bench import processes
-from bench.peers.peer import MESSAGE, ON_DISK, PAGE_CACHE, WINDOW, Trial, timed
+from bench.comparison.standing import ON_DISK, PAGE_CACHE, Contestant
+from bench.drives.redis import RedisDialect
+from bench.drives.wire import WireDrive
+from bench.peers.peer import TopicServer
 from bench.processes import Server
-from bench.samples import Sample
 from bench.stand import Stand
 
-STREAM = "peer"
+NAME = "Redis streams"
+PROGRAM = "redis-server"
 
 
 def missing() -> str | None:
-    if not shutil.which("redis-server"):
-        return "redis-server"
-    return None if find_spec("redis") else "the Python package redis"
+    if not shutil.which(PROGRAM):
+        return f"{PROGRAM} is not installed"
+    return None if find_spec("redis") else "the Python package redis is not installed"
 
 
-def trials() -> Sequence[Trial]:
-    return [
-        Trial("Redis stream, everysec", PAGE_CACHE, lambda stand, n: run(stand, n, "everysec")),
-        Trial("Redis stream, always", ON_DISK, lambda stand, n: run(stand, n, "always")),
-    ]
+def server(*, on_disk: bool) -> TopicServer:
+    appendfsync = "always" if on_disk else "everysec"
+    drive = WireDrive(RedisDialect())
+    contestant = Contestant(
+        f"{NAME}, {appendfsync}",
+        _version(),
+        ON_DISK if on_disk else PAGE_CACHE,
+        f"append-only file, appendfsync {appendfsync}, no snapshots",
+        drive.client,
+    )
+    return TopicServer(contestant, lambda stand: _serve(stand, appendfsync), drive)
 
 
-def run(stand: Stand, messages: int, appendfsync: str) -> tuple[Sample, Sample]:
-    directory = stand.directory / "redis"
+@contextmanager
+def _serve(stand: Stand, appendfsync: str) -> Iterator[Server]:
+    directory = stand.directory / f"redis-{appendfsync}"
     directory.mkdir()
     port = processes.free_port()
-    argv = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory)]
+    argv = [PROGRAM, "--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory)]
     argv += ["--appendonly", "yes", "--appendfsync", appendfsync, "--save", ""]
     try:
-        with processes.spawn("Redis", argv, log_path=directory / "log") as server:
+        with processes.spawn(NAME, argv, log_path=directory / "log") as server:
             processes.wait_for_port(server, port)
-            produced = timed(server, messages, lambda: _produce(server, messages))
-            return produced, timed(server, messages, lambda: _consume(server, messages))
+            yield server
     finally:
         shutil.rmtree(directory)
 
 
-def _produce(server: Server, messages: int) -> None:
-    import redis
-
-    host, port = server.host_and_port
-    with redis.Redis(host, port) as client:
-        for start in range(0, messages, WINDOW):
-            pipeline = client.pipeline(transaction=False)
-            for _ in range(min(WINDOW, messages - start)):
-                pipeline.xadd(STREAM, {"v": MESSAGE})
-            pipeline.execute()
-
-
-def _consume(server: Server, messages: int) -> None:
-    import redis
-
-    host, port = server.host_and_port
-    seen, last = 0, b"0"
-    with redis.Redis(host, port) as client:
-        while seen < messages:
-            ((_, entries),) = client.xread({STREAM: last}, count=WINDOW)
-            seen += len(entries)
-            last = entries[-1][0]
+def _version() -> str:
+    """Out of "Redis server v=7.0.15 sha=..."."""
+    said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout
+    return said.partition("v=")[2].split()[0]

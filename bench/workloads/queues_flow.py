@@ -8,11 +8,13 @@ from bench.driver import LoadFailed
 from bench.http_load import HttpShape, join_frames, split_frames, sqs_request
 from bench.processes import Server
 from bench.samples import Sample
+from bench.signature import AccessKey
 from bench.sqs import message_count
 from bench.stand import HTTP_FLOOR, Stand
 
 Step = Literal["send", "receive", "delete"]
 STEPS: tuple[Step, ...] = ("send", "receive", "delete")
+CONNECTIONS = 16
 TENS = 10
 """The most messages that a request may be about."""
 VISIBILITY_SECONDS = 3600
@@ -37,6 +39,7 @@ class Flow:
         messages: int,
         body_bytes: int,
         batch: int = 1,
+        key: AccessKey | None = None,
     ) -> None:
         assert messages % (len(urls) * batch) == 0
         self._stand = stand
@@ -44,6 +47,7 @@ class Flow:
         self._urls = urls
         self._messages = messages
         self._batch = batch
+        self._key = key
         self._directory = stand.directory / f"flow-{server.pid}-{batch}-{body_bytes}"
         self._directory.mkdir(exist_ok=True)
         self._write("send", [self._send_request(number, body_bytes) for number in self._queues])
@@ -53,7 +57,7 @@ class Flow:
     def _queues(self) -> range:
         return range(len(self._urls))
 
-    def run(self, step: Step, server: Server) -> Sample:
+    def run(self, step: Step, server: Server, *, connections: int = CONNECTIONS) -> Sample:
         """On our server, or the requests that it got last on the floor, which answers anything."""
         bare = server.name == HTTP_FLOOR
         if step == "delete" and not bare:
@@ -61,6 +65,7 @@ class Flow:
         shape = HttpShape(
             count=self._messages // self._batch,
             seconds_max=self._stand.scale.seconds_max,
+            connections=connections,
             messages=self._batch,
             counted=None if bare else _COUNTED[step],
             capture=self._directory / "received" if step == "receive" and not bare else None,
@@ -100,7 +105,8 @@ class Flow:
                 yield self._request("DeleteMessageBatch", url, {"Entries": entries})
 
     def _request(self, action: str, url: str, fields: dict[str, Any]) -> bytes:
-        return sqs_request(action, {"QueueUrl": url, **fields}, host=self._server.address)
+        fields = {"QueueUrl": url, **fields}
+        return sqs_request(action, fields, host=self._server.address, key=self._key)
 
     def _write(self, step: Step, requests: Sequence[bytes]) -> None:
         (self._directory / step).write_bytes(join_frames(requests))

@@ -1,4 +1,4 @@
-"""The command lines of `duolog pipeline`. What a command needs is imported when it runs."""
+"""The command lines of `duolog pipeline`. Each command imports its modules when it runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,8 +1,8 @@
 """Duolog's connector for Spark: `.format("duolog")`, in Python and Arrow.
 
-Spark finds the package by its name and takes `DefaultSource`. Where it looked before the
-package was there, `register(spark)` does the same. source reads topics, queues looks at the
-messages of a queue, sink writes, and codec turns record batches into Arrow and back.
+Spark finds the package by its name and takes `DefaultSource`. A session that started before the
+package was installed needs `register(spark)`. source reads topics, queues looks at the messages of
+a queue, sink writes, and codec converts between record batches and Arrow.
 """
 
 from pyspark_duolog.data_source import DuologDataSource as DefaultSource

@@ -1,4 +1,4 @@
-"""The rows of the source as Arrow has them, complete with where they were read."""
+"""Rows of the source as Arrow batches, completed by topic and partition."""
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,12 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def decoded_columns(schema: pa.Schema) -> list[str]:
-    """Those that a record itself has; the others are the same for a whole task."""
+    """Columns decoded from records; the others are constant for a task."""
     return [name for name in schema.names if name in RECORD_TYPES]
 
 
 class Place:
-    """Where all rows of a task were read: columns that are made once, as long as they need be."""
+    """Constant columns of a task, built once at the length of its largest batch."""
 
     def __init__(self, schema: pa.Schema, topic: str, partition: int) -> None:
         self._schema = schema
@@ -28,7 +28,7 @@ class Place:
         self._columns: dict[str, pa.Array] = {}
 
     def complete(self, decoded: pa.RecordBatch) -> pa.RecordBatch:
-        """All columns of the schema."""
+        """Add the constant columns to decoded ones, in the order of the schema."""
         count = decoded.num_rows
         if count > self._count:
             self._count = count

@@ -1,4 +1,4 @@
-"""Questions to whichever node answers, from code that is not asynchronous itself."""
+"""Requests to any node that answers, for synchronous code."""
 
 import asyncio
 import time
@@ -20,7 +20,8 @@ def first_answer(
     timeout_ms: int,
     ask: Callable[[Endpoint], Coroutine[None, None, T]],
 ) -> T:
-    """Of whichever node answers; while none does, or none leads, again for a while."""
+    """Answer of the first endpoint that gives one; retries until the time-out while none does, or
+    none leads."""
     deadline = time.monotonic() + timeout_ms / 1000
     while True:
         for endpoint in endpoints:
@@ -40,7 +41,8 @@ def first_answer(
 
 
 class Asking:
-    """Holds no connection, so that it can go to another process with what has it."""
+    """Asks any of the endpoints. Holds no connection, so that it can be pickled to other
+    processes."""
 
     def __init__(self, endpoints: Sequence[Endpoint], timeout_ms: int) -> None:
         self._endpoints = endpoints

@@ -1,6 +1,6 @@
-"""The columns of the source, named and typed as those of Spark's Kafka source.
+"""Columns of the source, named and typed as in Spark's Kafka source.
 
-arrow_rows has the same as Arrow, which takes longer to import.
+arrow_rows has the same as Arrow types, which take longer to import.
 """
 
 from collections.abc import Mapping
@@ -62,7 +62,8 @@ def full_schema(include_headers: bool) -> StructType:
 
 
 def check_schema(schema: StructType, columns: Mapping[str, DataType] = COLUMNS) -> None:
-    """A user may ask for fewer columns, in any order; never for others."""
+    """Refuse columns that do not exist or have another type; fewer columns, in any order, are
+    fine."""
     for field in schema.fields:
         expected = columns.get(field.name)
         if expected is None:

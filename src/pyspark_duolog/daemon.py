@@ -1,8 +1,8 @@
 """Spark's daemon of Python workers, with the connector already loaded.
 
-`spark.python.daemon.module=pyspark_duolog.daemon` saves every new worker most of a second:
-workers are forks of the daemon. What it has loaded stays, so that nobody needs to look through
-it for garbage, as every worker would after every task.
+`spark.python.daemon.module=pyspark_duolog.daemon` saves every new worker most of a second: workers
+are forks of the daemon. Objects loaded by then are exempt from garbage collection, which every
+worker runs after every task.
 """
 
 import gc

@@ -1,8 +1,8 @@
 """The data source as Spark finds it.
 
-Spark has a fresh Python process import this for almost every step of planning a query, most of
-them only to learn the schema. What reads and writes is therefore imported by whoever needs it:
-all of it together takes several times as long as everything else that such a step does.
+For almost every step of planning a query Spark imports this in a fresh Python process, mostly only
+to learn the schema. Readers and writers are therefore imported only by the methods that need them:
+importing all takes several times as long as the rest of such a step.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ class DuologDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         if QUEUE in self.options:
             raise InvalidOption(
-                "what a queue's messages are now is no stream; subscribe to the topic of its name"
+                "the current state of a queue is no stream; subscribe to the topic of its name"
             )
         from pyspark_duolog.source.stream_reader import DuologStreamReader
 
@@ -86,5 +86,5 @@ def _check_appending(overwrite: bool) -> None:
 
 
 def register(spark: SparkSession) -> None:
-    """For sessions that did not find the package by themselves when they started."""
+    """Register the source in a session that started before the package was installed."""
     spark.dataSource.register(DuologDataSource)

@@ -1,32 +1,32 @@
-"""What a query is told when it cannot go on. Each text is one sentence that names the place.
+"""Errors that end a query. Each text is one sentence that names the place.
 
-Spark puts the id of a streaming query before what its driver raised; what a task raises names
-it itself (see source/stream_reader.py).
+Spark puts the id of a streaming query before errors of its driver; errors of a task name it
+themselves (see source/stream_reader.py).
 """
 
 
 class ConnectorError(Exception):
-    """The query was not done, or not all of it."""
+    """The query was not carried out, or only in part."""
 
 
 class InvalidOption(ConnectorError):
-    """An option, or a column of a schema, that the connector does not know or cannot take."""
+    """An option, or a column of a schema, that is unknown or has an invalid value."""
 
 
 class InvalidOffsets(ConnectorError):
-    """A checkpoint, or offsets that a user gave, that cannot be those of this query."""
+    """Offsets, from a checkpoint or an option, that cannot belong to this query."""
 
 
 class DataLost(ConnectorError):
-    """Records that were to be read are no longer there, and the query may not go on without."""
+    """Records to be read no longer exist, and the query may not skip them."""
 
 
 class BrokerAway(ConnectorError):
-    """No broker answered for as long as the query may wait."""
+    """No broker answered within brokerTimeoutMs."""
 
 
 class Damaged(ConnectorError):
-    """What a broker sent, or a staged file has, is not what was written."""
+    """Data from a broker, or in a staged file, is not what was written."""
 
 
 def place(topic: str, partition: int, offset: int | None = None) -> str:

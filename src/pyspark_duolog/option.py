@@ -1,4 +1,5 @@
-"""What an option is, how a set of them is read, and the kinds of values that several have."""
+"""Options: their declaration, the reading of a set of them, and kinds of values that several
+share."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ _BOOLEANS = {"true": True, "false": False}
 class Option(NamedTuple):
     name: str
     default: str
-    """As a user would write it; empty where there is none."""
+    """Default as a user would write it; empty if there is none."""
     read: Callable[[str], Any]
     doc: str
 
@@ -24,9 +25,9 @@ class Endpoint(NamedTuple):
 
 
 def read_values(options: Mapping[str, Option], given: Mapping[str, str]) -> dict[str, Any]:
-    """By name, None where nothing is given and there is no default.
+    """Values by name; None for an option without value and default.
 
-    InvalidOption for names that nobody knows: a typing error must not change a result.
+    InvalidOption for an unknown name: a typing error must not change a result.
     """
     by_lower_name = {name.lower(): option for name, option in options.items()}
     values: dict[str, Any] = {}
@@ -73,7 +74,7 @@ def read_endpoints(text: str) -> tuple[Endpoint, ...]:
 
 def read_security(text: str) -> str:
     if text.upper() != PLAINTEXT:
-        raise ValueError("is not served: brokers take Kafka clients by PLAINTEXT only so far")
+        raise ValueError("is not supported: brokers accept only PLAINTEXT connections so far")
     return PLAINTEXT
 
 
@@ -87,13 +88,13 @@ SECURITY_PROTOCOL = Option(
     "kafka.security.protocol",
     PLAINTEXT,
     read_security,
-    "How brokers are connected to. Only PLAINTEXT is served so far.",
+    "Security protocol of broker connections; only PLAINTEXT is supported so far.",
 )
 BROKER_TIMEOUT = Option(
     "brokerTimeoutMs",
     "60000",
     read_positive,
-    "How long brokers that do not answer, or have no leader, are waited for.",
+    "Longest wait for brokers that do not answer, or for partitions without a leader.",
 )
 
 

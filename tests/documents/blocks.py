@@ -27,6 +27,7 @@ HEAD_LINES = 4
 """In so many lines a page can say what all of it needs."""
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[^`]*)$")
+_COMMENT = re.compile(r"^ *<!--.*-->$")
 _NOTE = re.compile(r"^ *<!-- (?P<name>[a-z ]+): (?P<value>.+?) -->$")
 
 
@@ -77,13 +78,18 @@ def parse_blocks(text: str, page: str) -> list[Block]:
     at = 0
     while at < len(lines):
         line = lines[at]
-        if note := _NOTE.match(line):
-            _check_note(note["name"], note["value"], page, at + 1)
-            notes[note["name"]] = note["value"]
+        if _COMMENT.match(line):
+            note = _NOTE.match(line)
+            is_before_fence = _is_before_fence(lines, at)
             at += 1
-            if set(notes) == {"needs"} and at <= HEAD_LINES and not _is_fence(lines, at):
-                general = notes.pop("needs")
-            elif not _is_fence(lines, at) and not _is_note(lines, at):
+            if not note or note["name"] not in NOTES:
+                if is_before_fence:
+                    raise PageFault(page, at, f"before a block stands one of {sorted(NOTES)}")
+            elif is_before_fence:
+                notes[note["name"]] = _checked(note["name"], note["value"], page, at)
+            elif note["name"] == "needs" and at <= HEAD_LINES:
+                general = _checked("needs", note["value"], page, at)
+            else:
                 raise PageFault(page, at, "this comment stands directly before no fence")
             continue
         if not (fence := _FENCE.match(line)):
@@ -109,12 +115,10 @@ def parse_blocks(text: str, page: str) -> list[Block]:
     return found
 
 
-def _is_fence(lines: list[str], at: int) -> bool:
-    return at < len(lines) and _FENCE.match(lines[at]) is not None
-
-
-def _is_note(lines: list[str], at: int) -> bool:
-    return at < len(lines) and _NOTE.match(lines[at]) is not None
+def _is_before_fence(lines: list[str], at: int) -> bool:
+    """Whether nothing but comments is between this line and a block."""
+    following = next((line for line in lines[at:] if not _COMMENT.match(line)), "")
+    return _FENCE.match(following) is not None
 
 
 def _end_of_fence(lines: list[str], first: int, page: str) -> int:
@@ -130,11 +134,10 @@ def _with_output(block: Block, output: str) -> Block:
     )
 
 
-def _check_note(name: str, value: str, page: str, line: int) -> None:
-    if name not in NOTES:
-        raise PageFault(page, line, f"'{name}' is none of the known notes: {sorted(NOTES)}")
+def _checked(name: str, value: str, page: str, line: int) -> str:
     if name == "needs" and value not in (SPARK, CLUSTER):
         raise PageFault(page, line, f"needs '{value}': only 'spark' and 'cluster' can be had")
+    return value
 
 
 def _check_language(block: Block) -> None:

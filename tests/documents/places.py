@@ -12,9 +12,12 @@ from pathlib import Path
 
 from tests.harness.local_cluster import LocalCluster
 from tests.harness.node import Node
+from tests.harness.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 USUAL_PORTS = {"kafka": 9092, "sqs": 9324, "admin": 9325}
+READERS_PORT = 8000
+"""Where pages have programs of the reader's own listen."""
 PORTS_APART = 10
 """Of one node of a local cluster and the next."""
 LINKED = ("examples", "deploy")
@@ -51,6 +54,7 @@ class NodePlace:
         self.node = Node(directory)
         self.addresses = Addresses(
             {port: getattr(self.node, door) for door, port in USUAL_PORTS.items()}
+            | {READERS_PORT: f"127.0.0.1:{free_port()}"}
         )
         self.environ = _environ(self.scratch, self.node.kafka, self.node.sqs, self.node.admin)
 

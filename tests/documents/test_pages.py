@@ -78,6 +78,14 @@ def test_the_front_page_is_among_them() -> None:
     assert FRONT_PAGE in pages_with(NODE)
 
 
+def test_each_example_is_run_by_the_page_about_them() -> None:
+    run = [each.text for each in blocks_of("examples/README.md") if not each.is_excused]
+    for example in (ROOT / "examples").rglob("*.py"):
+        path = example.relative_to(ROOT)
+        module = ".".join(path.with_suffix("").parts)
+        assert any(str(path) in text or f"-m {module}" in text for text in run), path
+
+
 @pytest.mark.documents
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", pages_with(SPARK))

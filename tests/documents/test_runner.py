@@ -70,12 +70,18 @@ def test_a_block_that_nothing_runs_must_say_why(language: str) -> None:
         "<!-- not run: far from any fence -->\n\n" + fenced("sh", "echo"),
         "<!-- needs: quiet -->\n" + fenced("sh", "echo"),
         "<!-- skip: this one -->\n" + fenced("sh", "echo"),
+        "<!-- not run -->\n" + fenced("sh", "echo"),
         "<!-- file: a.py -->\n" + fenced("python", "print()") + "\n" + fenced("sh", "echo b.py"),
     ],
 )
 def test_a_comment_or_a_fence_that_is_mistaken_is_found(page: str) -> None:
     with pytest.raises(PageFault):
         parse_blocks(page, "page.md")
+
+
+def test_other_comments_are_other_peoples() -> None:
+    (block,) = parse_blocks("<!-- figures: begin -->\n\n" + fenced("sh", "echo"), "page.md")
+    assert block.notes == {}
 
 
 def test_an_output_belongs_to_the_block_directly_before_it() -> None:

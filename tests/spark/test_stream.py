@@ -169,7 +169,7 @@ def test_a_topic_that_goes_ends_the_query_and_is_named_also_when_another_has_its
         run(stream.option("subscribe", topic))
     new_topic(name=topic)
     produce(topic, 30)
-    said = rf"{query.id}(.|\n)*topic '{topic}' was deleted and made anew(.|\n)*0 up to offset 5"
+    said = rf"{query.id}(.|\n)*topic '{topic}' was deleted and recreated(.|\n)*0 up to offset 5"
     with pytest.raises(StreamingQueryException, match=said):
         run(stream.option("subscribe", topic))
     assert batches.numbers == list(range(10))

@@ -20,7 +20,7 @@ def text_files() -> list[Path]:
     """Everything written by hand: sources, tests, benchmarks, documents and project files."""
     found = [path for path in ROOT.iterdir() if path.suffix in _TEXT_SUFFIXES]
     found += [ROOT / "Makefile", *(ROOT / ".ci").iterdir()]
-    for folder in ("src", "tests", "bench", "docs"):
+    for folder in ("src", "tests", "bench", "docs", "examples"):
         found += [
             path
             for path in (ROOT / folder).rglob("*")

@@ -1,7 +1,11 @@
 """Every option and table of the pipelines is documented as it is declared."""
 
+import re
+from importlib import import_module
+
 import pytest
-from tests.style.sources import ROOT
+from pyspark.sql.types import StructType
+from tests.style.sources import PIPELINES_PACKAGE, ROOT
 
 from duolog.app.pipeline_gauges import pipeline_samples
 from duolog.model.pipeline_state import PipelineState
@@ -9,35 +13,59 @@ from duolog.model.usage import OPERATIONS
 from duolog_pipelines.archive import gaps
 from duolog_pipelines.archive import table as archive
 from duolog_pipelines.archive.pipeline import GAPS
-from duolog_pipelines.audit import tables as audit
 from duolog_pipelines.billing.focus import SCHEMA
 from duolog_pipelines.billing.meters import METERS
-from duolog_pipelines.load import job as load
 from duolog_pipelines.registry import MODULES, pipeline
 from duolog_pipelines.state import States
-from duolog_pipelines.usage import tables as usage
 
-SCHEMAS = {
-    **usage.SCHEMAS,
-    **audit.SCHEMAS,
-    archive.ARCHIVE: archive.SCHEMA,
-    GAPS: gaps.SCHEMA,
-    **load.SCHEMAS,
-}
+MODULE = re.compile(r"^(SCHEMAS|PIPELINE)\b.* = ", re.MULTILINE)
+
+
+def modules_that_define(name: str) -> list[str]:
+    """Found in their texts: importing all of them would take long."""
+    return [
+        ".".join(path.relative_to(PIPELINES_PACKAGE.parent).with_suffix("").parts)
+        for path in sorted(PIPELINES_PACKAGE.rglob("*.py"))
+        if name in MODULE.findall(path.read_text(encoding="utf-8"))
+    ]
+
+
+SCHEMAS: dict[str, StructType] = {archive.ARCHIVE: archive.SCHEMA, GAPS: gaps.SCHEMA}
+for module in modules_that_define("SCHEMAS"):
+    SCHEMAS |= import_module(module).SCHEMAS
+
 PAGE = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")
 
 
 def rows(heading: str) -> dict[str, list[str]]:
     """The rows of the table under a heading, by what their first cell names."""
+    assert f"### {heading}\n" in PAGE, f"add the section `### {heading}` to docs/pipelines.md"
     section = PAGE.split(f"### {heading}\n")[1].split("\n## ")[0].split("\n### ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| `")]
     cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
     return {each[0].strip("`"): each[1:] for each in cells}
 
 
+def test_every_pipeline_is_registered() -> None:
+    assert [
+        f'add `"<name>": "{module}",` to MODULES in src/duolog_pipelines/registry.py'
+        for module in modules_that_define("PIPELINE")
+        if module not in MODULES.values()
+    ] == []
+
+
+@pytest.mark.parametrize(("name", "module"), MODULES.items())
+def test_a_registered_pipeline_is_there_under_its_name(name: str, module: str) -> None:
+    path = f"src/{module.replace('.', '/')}.py"
+    assert module in modules_that_define("PIPELINE"), (
+        f"end {path} with `PIPELINE: Pipeline = <its class>()`: the registry has it as `{name}`"
+    )
+    assert pipeline(name).name == name
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_a_pipeline_has_its_section_and_its_options(name: str) -> None:
-    assert f"\n## {name}\n" in PAGE
+    assert f"\n## {name}\n" in PAGE, f"add the section `## {name}` to docs/pipelines.md"
     assert rows(f"Options of {name}") == {
         option.name: [f"`{option.default}`" if option.default else "(none)", option.doc]
         for option in pipeline(name).options.values()

@@ -91,7 +91,7 @@ class HttpPoster:
         resolved = await _resolve(host, port)
         addresses = [address for address in resolved if allow(host, address, port)]
         if not addresses:
-            raise PushFailed(f"{host} has no address that push.allow contains")
+            raise PushFailed(f"{host} has no address allowed by push.allow")
         tls = await self._trust() if scheme == "https" else None
         reason = ""
         for address in addresses[:ADDRESSES_MAX]:

@@ -14,7 +14,7 @@ Parsed = tuple[Request | Response, bool]
 """A request, or a refusal to be sent in its turn; True if the connection stays open after it."""
 
 Known = tuple[bytes, HeadPattern, Memo]
-"""Body, head pattern, and memory of like requests, of a recognised request."""
+"""Body, head pattern, and memory of similar requests, of a recognised request."""
 
 PATTERNS_TRIED_MAX = 8
 LESSONS_MAX = 64

@@ -18,7 +18,7 @@ _OUT_OF_TOUCH = (
 
 
 def expect_membership(health: Health) -> None:
-    """Set the node not ready, until `follow_membership` says otherwise."""
+    """Mark the node as not ready, until `follow_membership` says otherwise."""
     health.set(_CONDITION, False, _JOINING)
 
 

@@ -37,7 +37,7 @@ class StoreFollower(ABC, Generic[C]):
         self.elsewhere: Callable[[int], Awaitable[None]] | None = None
         """Waits until the other nodes have acted on a revision; None for a sole node."""
         self.task: asyncio.Task[None] | None = None
-        """Task that follows the store. Ends by `stop`, or by a failure to act."""
+        """Task that follows the store. Ends by `stop`, or by a failure; then all is stale."""
 
     @abstractmethod
     def replay(self, changes: ChangeSet) -> Iterable[C]:

@@ -1,16 +1,16 @@
-"""What a person sees when a node is ready: where it is, and how to try it."""
+"""Banner that a person sees when a node is ready: its addresses, and examples to try."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class SqsDoor(NamedTuple):
-    """What an example for it needs to be told."""
+    """Properties of the SQS door that its examples depend on."""
 
     account_id: str
     region: str
     has_credentials: bool
-    """Then only clients are served that know a secret, which is not to be printed."""
+    """True if requests must be signed; no example is shown then, as it would need a secret."""
 
 
 _DOORS = {"kafka": "Kafka", "sqs": "SQS", "admin": "health and metrics"}
@@ -58,11 +58,11 @@ for record in consumer:
 """,
     },
 }
-"""By the door that each of them needs."""
+"""Examples, by the door that they need and the client that they use."""
 
 
 def banner(addresses: Mapping[str, str], sqs_door: SqsDoor) -> str:
-    """`addresses` has host:port of every door that is open, as a client on this machine has it."""
+    """The text; `addresses` has host:port of every open door, as reached from this machine."""
     lines = ["", "Duolog is ready.", ""]
     for door, label in _DOORS.items():
         if door in addresses:

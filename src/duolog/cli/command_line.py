@@ -1,4 +1,4 @@
-"""Nouns and verbs of the command line: Typer's, with our own words where one is mistyped."""
+"""Nouns and verbs of the command line: Typer's, with our own texts for mistyped ones."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ _SYNONYMS = {
     "read": "consume",
     "write": "produce",
 }
-"""Verbs of other tools, and what they are called here."""
+"""Verbs of other tools, with the ones that they are called here."""
 
 
 class Misused(UsageError):
@@ -102,7 +102,7 @@ def _in_own_words(ctx: Any) -> Iterator[None]:
     except (Misused, NoArgsIsHelpError):
         raise
     except Unfit as unfit:
-        # What is asked for may stand in it already.
+        # The text may end with a suggestion already.
         text = str(unfit)
         raise Misused(text if text.endswith("?") else f"{text} {_see_help(ctx)}", ctx) from None
     except UsageError as error:

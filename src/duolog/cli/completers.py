@@ -1,4 +1,4 @@
-"""Names that the Tab key completes. Whatever goes wrong, there is nothing to complete."""
+"""Names that the Tab key completes; none if anything goes wrong."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,8 @@ def groups(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def queues(ctx: typer.Context, incomplete: str) -> list[str]:
-    """By the admin API, which knows all of them; by the SQS door where that does not answer."""
+    """Names from the admin API, which knows all queues; from the SQS door if that does not
+    answer."""
     from duolog.cli.known_names import ask, queue_names, sqs_queue_names
     from duolog.cli.queues.doors import Doors
 

@@ -19,7 +19,7 @@ class Shell(StrEnum):
 class Word(NamedTuple):
     text: str
     help: str
-    """Empty where there is nothing to say about it."""
+    """Empty if there is nothing to say about it."""
 
 
 FILES = "files"
@@ -115,7 +115,7 @@ def complete(
 
 
 def words(command: Any, typed: Sequence[str]) -> list[Word] | None:
-    """What the last of these words could become. None: the name of a file."""
+    """Completions of the last word; None asks the shell for names of files."""
     from typer._click.shell_completion import _resolve_context, _resolve_incomplete
 
     *before, incomplete = typed

@@ -1,4 +1,4 @@
-"""`duolog config`: what a node would be told, and what it could be."""
+"""`duolog config`: the settings that a node would use, and a reference of all settings."""
 
 from duolog.cli.command_line import App
 from duolog.cli.given import ConfigOption, SetOption, load_settings

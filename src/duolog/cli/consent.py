@@ -1,4 +1,4 @@
-"""Nothing is destroyed before somebody who knows what would be lost has said so."""
+"""Consent to destructive commands, asked of somebody who has seen what would be lost."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""What a node's refusals mean to a person: an exit code, what happened, and what to do."""
+"""Explanations of a node's refusals: an exit code, what happened, and what to do."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ _FAILED, _USAGE, _ABSENT, _DENIED = (
     ExitCode.NOT_ALLOWED,
 )
 _LOGGED = Explanation(_FAILED, _SAID, "The node's log says more.")
-"""Where the node met an error of its own, which it logs with a traceback."""
+"""Internal errors of the node, which it logs with a traceback."""
 _OTHER = Explanation(
     _FAILED, _SAID, "Run it again; if that does not help, ask whoever runs the node."
 )
@@ -121,9 +121,9 @@ EXPLANATIONS: dict[str, Explanation] = {
 
 
 def explain(error: ClientError, meant: str | None = None) -> Failure:
-    """Every error of the client, as what a command ends with.
+    """The explanation of any error of the client.
 
-    `meant` is the name that was probably meant by one that is not there.
+    `meant` is the name that was probably meant by one that does not exist.
     """
     match error:
         case Unreachable():

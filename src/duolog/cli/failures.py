@@ -1,4 +1,4 @@
-"""How a command ends that did not do what was asked."""
+"""Failure of a command: its message and its exit code."""
 
 import sys
 from enum import IntEnum
@@ -14,7 +14,7 @@ class ExitCode(IntEnum):
     UNREACHABLE = 5
     UNHEALTHY = 10
     INTERRUPTED = 130
-    """128 and the number of SIGINT, as shells have it."""
+    """128 plus the number of SIGINT, as in shells."""
 
 
 class Failure(Exception):
@@ -26,6 +26,6 @@ class Failure(Exception):
 
 
 def fail(message: str, code: ExitCode) -> NoReturn:
-    """The message is one sentence that says what happened, and one that says what to do."""
+    """End the command with one sentence that says what happened, and one that says what to do."""
     print(message, file=sys.stderr)
     raise SystemExit(int(code))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ConfigOption = Annotated[
     Path | None,
-    # Whoever reads the file says what to do when that fails; the parser of options would not.
+    # Not checked here: reading the file gives a better error than the option parser would.
     typer.Option("--config", metavar="FILE", readable=False, help="TOML file with settings."),
 ]
 SetOption = Annotated[
@@ -55,7 +55,7 @@ _ADVICE = "Run `duolog config reference` to see every setting and what it accept
 def load_settings(
     named: Mapping[str, str | None], assignments: Sequence[str] | None, file: Path | None
 ) -> "Settings":
-    """`named` are the flags that have a name of their own, by setting; None is not given."""
+    """Load the settings; `named` are flags with a name of their own, None where not given."""
     from duolog.config.settings import FileUnusable, SettingError, Settings
 
     flags = {name: text for name, text in named.items() if text is not None}
@@ -74,7 +74,7 @@ def load_settings(
 
 
 def door_address(door: Door, given: str | None, file: Path | None) -> "Address":
-    """Where to find a node's door: what the node itself would be told, as seen from outside."""
+    """Address of a node's door, as a client reaches it, from the settings that the node uses."""
     settings = load_settings({f"{door}.listen": given}, None, file)
     address = settings.address(f"{door}.listen")
     if address is None:
@@ -87,14 +87,14 @@ def door_address(door: Door, given: str | None, file: Path | None) -> "Address":
 
 
 def from_here(address: "Address") -> "Address":
-    """A node that listens everywhere listens on this machine, too."""
+    """The address, with a wildcard replaced by loopback."""
     if address.is_wildcard:
         return address._replace(host="::1" if ":" in address.host else "127.0.0.1")
     return address
 
 
 def parse_pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
-    """`name=value` of an option that may be repeated."""
+    """Parse `name=value` texts of an option that may be repeated."""
     pairs = {}
     for text in texts or ():
         name, equals, value = text.partition("=")

@@ -1,6 +1,6 @@
 """Names that a node knows: for suggestions after a mistyped one, and for completion.
 
-What asks for them is imported when they are wanted, which is seldom.
+Clients are imported only when names are looked up, which is seldom.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from duolog.cli.queues.doors import Doors
 
 SECONDS_MAX = 2.0
-"""Longer nobody waits for a suggestion."""
+"""Longest wait for the names of a suggestion."""
 
 Known = Mapping[str, Callable[[], Awaitable[list[str]]]]
-"""By what is named, a way to ask for all names of it."""
+"""By kind, a function that looks up all names of that kind."""
 
 NOTHING_KNOWN: Known = MappingProxyType({})
 
@@ -32,12 +32,12 @@ def known_to(kafka: Endpoint) -> Known:
 
 
 def known_behind(doors: "Doors") -> Known:
-    """Queues, by the admin API."""
+    """Names of queues, from the admin API."""
     return {"queue": lambda: queue_names(doors)}
 
 
 def known_to_sqs(doors: "Doors") -> Known:
-    """Queues, for commands that need no other door."""
+    """Names of queues, from the SQS door, for commands that need no other one."""
     return {"queue": lambda: sqs_queue_names(doors)}
 
 
@@ -71,7 +71,7 @@ async def sqs_queue_names(doors: "Doors") -> list[str]:
 
 
 def meant_by(refusal: Refused, known: Known) -> str | None:
-    """The name that was probably meant where the one that was given is not there."""
+    """The existing name that was probably meant, if the error is about an unknown one."""
     named = _NAMED.fullmatch(refusal.subject)
     if named is None or named[1] not in known or refusal.name not in _ABSENT:
         return None
@@ -79,7 +79,7 @@ def meant_by(refusal: Refused, known: Known) -> str | None:
 
 
 def ask(names: Callable[[], Awaitable[list[str]]]) -> list[str]:
-    """Nothing where the node does not tell, or takes too long."""
+    """Look up names; none if the node does not answer in time."""
 
     async def within_time() -> list[str]:
         async with asyncio.timeout(SECONDS_MAX):

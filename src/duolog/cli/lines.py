@@ -11,7 +11,7 @@ _READ_BYTES = 256 << 10
 
 
 def read_lines() -> Iterator[list[bytes]]:
-    """What one read brought, without line ends. A last line may lack its end."""
+    """Yield the lines of each read, without line ends. The last line may lack its end."""
     source = sys.stdin.buffer
     assert isinstance(source, io.BufferedReader | io.BytesIO)
     rest = b""

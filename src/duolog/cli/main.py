@@ -1,4 +1,4 @@
-"""The command line as a whole. What a command needs is imported when it runs."""
+"""The command line as a whole. Each command imports its modules when it runs."""
 
 from typing import Annotated
 
@@ -37,7 +37,8 @@ def main(
         ),
     ] = False,
 ) -> None:
-    """What every command takes. The option has ended the process by now if it was given."""
+    """Declare the options of `duolog` itself; `--version`, if given, has ended the process by
+    now."""
 
 
 @app.command()

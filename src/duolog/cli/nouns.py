@@ -1,4 +1,4 @@
-"""Commands that are loaded when they are asked for: help must not wait for all of them."""
+"""Nouns whose commands are loaded only when used: help must not wait for all of them."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -10,7 +10,7 @@ from duolog.cli.command_line import Noun
 
 
 class Loaded(NamedTuple):
-    """Where a noun's commands are, once somebody looks for one."""
+    """Help of a noun, and the module that has its commands."""
 
     help: str
     module: str
@@ -28,11 +28,11 @@ BESIDE = {
     "pipeline": Loaded("Usage, bills and more, computed by Spark.", "duolog_pipelines.commands"),
     "demo": Loaded("Examples that run by themselves.", "duolog_pipelines.demo.commands"),
 }
-"""Of packages beside this one, which knows only their names: they may be left out."""
+"""Nouns of packages that may be missing; only their names are known here."""
 
 
 class LazyNoun(Noun):
-    """Knows its commands only once somebody looks for one."""
+    """A noun that loads its commands when somebody looks for one."""
 
     def __init__(self, name: str, loaded: Loaded) -> None:
         super().__init__(name=name, help=loaded.help, no_args_is_help=True, rich_markup_mode=None)

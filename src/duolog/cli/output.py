@@ -1,7 +1,7 @@
 """Rows on stdout, as a table for people or as JSON for programs.
 
-JSON has every field of a row and a table only some. `json` is always one array, which may be
-empty; `jsonl` is one object a line.
+JSON has every field of a row and a table only some. `json` is always one array, which may be empty;
+`jsonl` is one object a line.
 """
 
 import json
@@ -27,7 +27,7 @@ FormatOption = Annotated[Format, typer.Option("-o", "--output", help="How to pri
 
 
 def print_rows(rows: Sequence[Row], form: Format, columns: Sequence[str]) -> None:
-    """JSON has every field of a row; a table has the columns."""
+    """Print rows: JSON with every field, or a table with the columns."""
     match form:
         case Format.json:
             print(_json(list(rows), 2))
@@ -39,7 +39,7 @@ def print_rows(rows: Sequence[Row], form: Format, columns: Sequence[str]) -> Non
 
 
 def print_one(row: Row, form: Format, show: Callable[[Row], None]) -> None:
-    """One thing described: an array of one for programs, a page of its own for people."""
+    """Print one object: an array of one for programs, a page of its own for people."""
     if form is Format.table:
         show(row)
     else:
@@ -55,17 +55,17 @@ def print_table(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> None:
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    """Names and values below each other."""
+    """Print names and values below each other."""
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
         print(f"{name:<{width}}  {cell_text(value)}".rstrip())
 
 
 class RowStream:
-    """Rows that are printed as they come. A context manager: leaving it ends the JSON array."""
+    """Prints rows as they come. A context manager: leaving it ends the JSON array."""
 
     def __init__(self, form: Format, columns: Mapping[str, int]) -> None:
-        """`columns` have a width each, since nobody knows yet how wide they will be."""
+        """`columns` have fixed widths, since later rows are not known yet."""
         self._form = form
         self._columns = columns
         self._count = 0
@@ -100,7 +100,7 @@ class RowStream:
 
 
 def tell(message: str) -> None:
-    """For people, and out of the way of the data."""
+    """Print a message for people on stderr, out of the way of the data."""
     print(message, file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Options and arguments of commands: Typer's, with our own words in help and in errors."""
+"""Options and arguments of commands: Typer's, with our own texts in help and in errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from duolog.cli.values import Accepted, accepted
 
 
 class _Reading:
-    """What Typer asks for the value of a parameter."""
+    """Converts and checks a parameter's value, in place of Typer's own type."""
 
     def __init__(self, takes: Accepted) -> None:
         self._takes = takes
@@ -38,7 +38,7 @@ class PlainOption(TyperOption):
         return _file(self, incomplete) or super().shell_complete(ctx, incomplete)
 
     def display_type(self, ctx: Any) -> str:
-        """What stands for the value in help, where the option says nothing itself."""
+        """Placeholder of the value in help, for an option without a metavar."""
         choices = _accepted(self).choices
         return f"<{'|'.join(choices)}>" if choices else "N"
 
@@ -58,7 +58,7 @@ class PlainArgument(TyperArgument):
         return [name if self.nargs == 1 else f"{name}..."]
 
     def display_type_rich(self, ctx: Any) -> str | None:
-        """Nothing: what an argument is, its help says."""
+        """None: an argument's help says what it takes."""
         return None
 
     def _get_number_range_help_str(self) -> str | None:
@@ -66,7 +66,7 @@ class PlainArgument(TyperArgument):
 
 
 def plain(parameters: Sequence[Any]) -> list[Any]:
-    """Copies of what Typer has made, of our own classes."""
+    """Copies of Typer's parameters, as our own classes."""
     return [_plain(each) for each in parameters]
 
 
@@ -85,7 +85,7 @@ def error_name(parameter: Any) -> str:
 
 
 def _file(parameter: TyperOption | TyperArgument, incomplete: str) -> list[CompletionItem]:
-    """What lets a shell complete the name of a file; nothing where none is wanted."""
+    """Mark that lets a shell complete names of files; none unless the parameter is a path."""
     is_path = _accepted(parameter).kind is Path
     return [CompletionItem(incomplete, type="file")] if is_path else []
 

@@ -1,6 +1,7 @@
-"""Where in a topic: `start`, `end`, `10`, `@-1h`, `@2026-01-01T00:00:00Z`, and `FROM:TO` of them.
+"""Positions in a topic: `start`, `end`, `10`, `@-1h`, `@2026-01-01T00:00:00Z`, and ranges
+`FROM:TO`.
 
-An offset alone, or a time alone, means from there on.
+An offset or a time alone means from there on.
 """
 
 import re
@@ -40,7 +41,7 @@ class Position:
 class Range(NamedTuple):
     first: Position
     end: Position | None
-    """Excluded. None where only a beginning was given."""
+    """End of the range, excluded; None if only a beginning was given."""
 
 
 def parse_range(text: str, now_ms: int) -> Range:

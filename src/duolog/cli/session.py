@@ -1,4 +1,4 @@
-"""Runs what a command does against a node, and tells how it ended."""
+"""Runs a command's work against a node, and reports how it ended."""
 
 import asyncio
 import io
@@ -23,9 +23,9 @@ def run(work: Coroutine[Any, Any, T], known: Known = NOTHING_KNOWN) -> T:
 
 @contextmanager
 def reporting(known: Known = NOTHING_KNOWN) -> Iterator[None]:
-    """Whatever ends the work becomes a message on stderr and an exit code.
+    """Turn every error that ends the work into a message on stderr and an exit code.
 
-    `known` tells which names there are, for a suggestion where one was mistyped.
+    `known` gives existing names, for a suggestion where one was mistyped.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a character is no reason to stop halfway.
@@ -42,7 +42,7 @@ def reporting(known: Known = NOTHING_KNOWN) -> Iterator[None]:
     except KeyboardInterrupt:
         raise SystemExit(int(ExitCode.INTERRUPTED)) from None
     except BrokenPipeError:
-        # Who reads this has seen enough, as `head` does. What is still buffered must not be
-        # written at exit, which would complain.
+        # The reader has seen enough, as `head` does. Text still buffered must not be written at
+        # exit, which would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(int(ExitCode.DONE)) from None

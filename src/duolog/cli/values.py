@@ -1,7 +1,7 @@
-"""Values on a command line: what a parameter accepts, and what a text means to it.
+"""Values on a command line: what a parameter accepts, and how its text is parsed.
 
-Typer would load pydantic for this, which takes longer than many a command, and whose words are
-for programmers.
+Typer would load pydantic for this, which takes longer than many a command, and whose words are for
+programmers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,11 +13,11 @@ from duolog.config import setting
 
 
 class Unfit(Exception):
-    """The text is not what the parameter accepts. Says what was given, why not, and what to do."""
+    """A text that the parameter does not accept: says what was given, why not, and what to do."""
 
 
 class Accepted(NamedTuple):
-    """What one value of a parameter has to be."""
+    """Requirements on one value of a parameter."""
 
     kind: Any
     least: float | None = None
@@ -30,7 +30,7 @@ class Accepted(NamedTuple):
 
     @property
     def bounds(self) -> str:
-        """Empty without any: `0 or more`, `1 to 9`."""
+        """Bounds in words, such as `0 or more` or `1 to 9`; empty without any."""
         if self.least is None:
             return "" if self.most is None else f"{self.most:,} or less"
         return (
@@ -38,7 +38,7 @@ class Accepted(NamedTuple):
         )
 
     def read(self, text: str, where: str) -> Any:
-        """`where` is the option or argument, as users know it. Raises Unfit."""
+        """Parse a value; `where` names the option or argument in errors. Raises Unfit."""
         if self.choices:
             return self._chosen(text, where)
         if self.kind in (int, float):
@@ -69,17 +69,17 @@ class Accepted(NamedTuple):
 
 
 def accepted(annotation: Any, least: float | None, most: float | None) -> Accepted:
-    """Of a parameter that may be repeated, what each value has to be."""
+    """Requirements on a value; of a parameter that may be repeated, on each of its values."""
     kind = get_args(annotation)[0] if get_origin(annotation) is list else annotation
     return Accepted(kind, least, most)
 
 
 def either(texts: Sequence[str]) -> str:
-    """`table, json or jsonl`."""
+    """The texts as a choice: `table, json or jsonl`."""
     *others, last = texts
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def likely(text: str, known: Iterable[str]) -> str | None:
-    """What was probably meant by a text, of which two letters may have changed places."""
+    """The known name most similar to a mistyped text, if one is similar enough."""
     return setting.nearest(text, known, likeness=0.6)

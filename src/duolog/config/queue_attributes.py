@@ -63,6 +63,7 @@ _FIELD_DEFAULTS = {field.name: field.default for field in fields(QueueConfig)}
 
 def _attribute(name: str, field: str, kind: Kind, doc: str, **more: Any) -> Setting:
     """An attribute that is stored in a field of QueueConfig, whose default it takes."""
+    assert field in _FIELD_DEFAULTS, f"add the field `{field}`, with its default, to QueueConfig"
     default: Any = _FIELD_DEFAULTS[field]
     return Setting(name=name, kind=kind, default=default, doc=doc, field=field, **more)
 

@@ -225,7 +225,7 @@ _DECLARED = (
         "text",
         "Point at which a record is acknowledged: `fsync` once it is on disk, `os` once it is in"
         " the leader's page cache, `replicated` once it is in the page caches of all in-sync"
-        " replicas, which on a single node equals `os`.",
+        " replicas, which on a single node is the same as `os`.",
         choices=("fsync", "replicated", "os"),
     ),
     _fixed("compression.type", "text", "producer", _STORED_AS_RECEIVED),

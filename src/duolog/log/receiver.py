@@ -33,7 +33,7 @@ class Receiver(Appender):
     def append_copied(self, batches: Sequence[tuple[BatchHeader, memoryview]], now_ms: int) -> None:
         """Appends verified batches as they are; their offsets ascend from the log's end on.
 
-        Raises StorageFailed if at most the batches before the failed one were written.
+        StorageFailed means that at most the batches before the failed one were written.
         """
         try:
             for header, batch in batches:

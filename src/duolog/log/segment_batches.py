@@ -21,7 +21,7 @@ class SegmentBatches(SegmentFiles):
         """First offset that this segment may hold."""
         self.size = size
         self.damage: tuple[DamagedRange, ...] = ()
-        """Known damage, ascending."""
+        """Known damage of this segment, ascending."""
         self.damaged: dict[int, int] = {}
         """Position of known damage → position at which it ends."""
 

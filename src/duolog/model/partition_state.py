@@ -9,7 +9,7 @@ class PartitionState(msgspec.Struct, frozen=True):
     leader: int
     """Node that leads; NO_LEADER while nobody may."""
     leader_epoch: int
-    """Raised with every election, also if the same node is elected again."""
+    """Number of the last election; raised also if the same node is elected again."""
     replicas: tuple[int, ...]
     """Nodes that hold a copy; the first is the preferred leader."""
     in_sync: tuple[int, ...]

@@ -14,7 +14,7 @@ Headers = dict[bytes, bytes]
 
 
 class Memo:
-    """Memory of a handler about like requests of one connection.
+    """Memory of a handler about similar requests of one connection.
 
     Their heads are the same but for values that differ from request to request, such as lengths,
     dates and signatures.
@@ -42,7 +42,7 @@ class Request(msgspec.Struct):
     peer: str
     """host:port of the other side."""
     memo: Memo | None = None
-    """Memory shared with like requests; None if the request is not known to be like others."""
+    """Memory shared with similar requests; None if no such request is known."""
 
 
 def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:

@@ -1,4 +1,5 @@
-"""Answers to requests, completed singly or for a whole turn, and counted."""
+"""Answers to SQS requests: completed one by one or for a whole turn of the event loop, and
+counted."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

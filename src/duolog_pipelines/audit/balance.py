@@ -25,7 +25,7 @@ SCHEMA = StructType(
         StructField("audited_ms", LongType()),
     ]
 )
-"""Invariant of a row: accepted = the sum of ENDS + there + unaccounted."""
+"""Columns of the balance table. In each row accepted = the sum of ENDS + there + unaccounted."""
 
 
 def tallies(fates: DataFrame, looks: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ import msgspec
 from duolog_pipelines.billing.period import Period
 
 Offsets = Mapping[int, int]
-"""By partition of the topic of lines: the end offset, excluded."""
+"""End offset of the lines that count (excluded), by partition of the topic of lines."""
 
 
 class Closed(msgspec.Struct, frozen=True):

@@ -1,9 +1,9 @@
-/* Plain record batches to the buffers of Arrow columns, in one pass while they are in a cache.
+/* Decodes plain record batches into Arrow column buffers, in one pass while they are in a cache.
 
-   plain.py uses this where it could be built; decode.py does the same of any batch, with numpy
-   and a pass over memory for each step. What is not as it should be, or not plain, is left where
-   it is, for the other to open or to refuse: nothing that is read here is believed, and no byte
-   outside of what was given is touched. */
+   plain.py uses this if it could be built; decode.py does the same for any batch, with numpy and
+   a pass over memory for each step. A batch that is malformed or not plain is left in place, for
+   decode.py to open or to refuse: no input is trusted, and no byte outside of the given buffers
+   is touched. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -19,15 +19,15 @@
 
 #define WITH_CRC __attribute__((target("sse4.2,pclmul")))
 
-/* CRC-32C. The instruction has to wait for its own result, so three stretches are gone through
-   at once, and put together as if zeros had followed the first two. */
+/* CRC-32C. Each instruction waits for the result of the one before, so three stretches are
+   computed in parallel, and combined as if zeros had followed the first two. */
 
 #define LARGE 1024
 #define SMALL 128
 
 static uint64_t beyond_large[2], beyond_small[2];
 
-/* What to multiply by for so many zeros. The product comes out times x^33. */
+/* Factor that advances a CRC over so many zero bytes; the product comes out times x^33. */
 static uint64_t beyond(int zeros)
 {
     uint32_t power = 0x80000000u;
@@ -76,7 +76,7 @@ WITH_CRC static uint32_t crc32c(const uint8_t *at, const uint8_t *end)
     return ~(uint32_t)crc;
 }
 
-/* Why no more was taken: what follows is not there, has no room, or is not plain. */
+/* Reasons to stop: no complete batch follows, the part has no room, or the batch is not plain. */
 enum { AT_THE_END, FULL, NOT_PLAIN };
 
 /* Numbers. */
@@ -119,7 +119,7 @@ static int64_t longer_varint(cursor_t *cursor, int bits)
     return 0;
 }
 
-/* Zero, and nothing plain, where there is no number of so many bits before the end. */
+/* Reads a varint; returns 0 and sets NOT_PLAIN if none of so many bits ends before the end. */
 static inline int64_t varint(cursor_t *cursor, int bits)
 {
     if (cursor->at < cursor->end && *cursor->at < 0x80) {
@@ -129,7 +129,7 @@ static inline int64_t varint(cursor_t *cursor, int bits)
     return longer_varint(cursor, bits);
 }
 
-/* What has been taken so far. */
+/* Progress, and the column buffers that are filled. */
 
 enum { ROWS, KEY_BYTES, VALUE_BYTES, BASE_OFFSET, NEXT_OFFSET, LAST_EPOCH, STOPPED, STATES };
 
@@ -173,13 +173,13 @@ typedef struct {
 
 #define TIMESTAMP_MS_MAX (INT64_MAX / 1000)
 
-/* Whether so much begins with a whole batch, or with what never becomes one. */
+/* True if the bytes begin with a complete batch, or with a length that no batch can have. */
 static bool is_whole(const uint8_t *at, int64_t size)
 {
     return size >= HEADER_BYTES && (int64_t)int32_at(at + LENGTH_AT) + LENGTH_PREFIX_BYTES <= size;
 }
 
-/* Whether a whole batch is plain and not damaged. */
+/* True if a complete batch is plain and intact. */
 static bool open_batch(const uint8_t *at, batch_t *batch)
 {
     int64_t length = (int64_t)int32_at(at + LENGTH_AT) + LENGTH_PREFIX_BYTES;
@@ -229,7 +229,7 @@ static inline int64_t microseconds(int64_t milliseconds)
     return milliseconds * 1000;
 }
 
-/* Takes what is between the offsets, but looks at all else, too. */
+/* Takes the records between the offsets, but validates all others, too. */
 static int take_records(const batch_t *batch, int64_t first_offset, int64_t end_offset,
                         part_t *part)
 {
@@ -241,7 +241,7 @@ static int take_records(const batch_t *batch, int64_t first_offset, int64_t end_
         if (cursor.stopped || length < 1 || length > batch->end - cursor.at)
             return NOT_PLAIN;
         cursor.end = at = cursor.at + length;
-        /* Attributes, which mean nothing so far. */
+        /* Skips the attributes, which are unused so far. */
         cursor.at++;
         int64_t timestamp_delta = varint(&cursor, 64);
         int64_t delta = varint(&cursor, 32);
@@ -271,7 +271,7 @@ static int take_records(const batch_t *batch, int64_t first_offset, int64_t end_
     return at == batch->end ? AT_THE_END : NOT_PLAIN;
 }
 
-/* How many bytes were taken: whole batches, until one does not fit or is not plain. */
+/* Takes complete batches until one does not fit or is not plain; returns their bytes. */
 static int64_t take_batches(const uint8_t *at, int64_t size, int64_t first_offset,
                             int64_t end_offset, int64_t state[STATES], part_t *part)
 {
@@ -361,7 +361,7 @@ done:
 }
 
 static PyMethodDef methods[] = {
-    {"take", take, METH_VARARGS, "Takes what is plain of some batches, and says up to where."},
+    {"take", take, METH_VARARGS, "Takes plain batches; returns their end."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -369,7 +369,7 @@ static int prepare(PyObject *module)
 {
     (void)module;
     if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("pclmul")) {
-        PyErr_SetString(PyExc_ImportError, "this processor has no instruction for checksums");
+        PyErr_SetString(PyExc_ImportError, "checksums need a processor with SSE4.2 and PCLMUL");
         return -1;
     }
     beyond_large[0] = beyond(LARGE);

@@ -1,7 +1,7 @@
-/* Records of Arrow columns, written one after the other in one pass.
+/* Encodes records from Arrow columns, one after the other in one pass.
 
-   encode.py uses this where it could be built, and makes the same with numpy, in more steps, where
-   it could not; tests compare. No byte outside of what was given is touched. */
+   encode.py uses this if it could be built, else does the same with numpy in more steps; tests
+   compare both. No byte outside of the given buffers is touched. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -31,7 +31,7 @@ static bool has_rows(const strings_t *strings, Py_ssize_t rows)
            (!strings->is_there.buf || strings->is_there.len > (last - 1) / 8);
 }
 
-/* False where it is not within the bytes. */
+/* Finds the string of a row; false if it lies outside of the bytes. */
 static inline bool find(const strings_t *strings, Py_ssize_t row, string_t *found)
 {
     Py_ssize_t at = strings->offset + row;
@@ -80,7 +80,7 @@ static inline int64_t length_of(const string_t *string)
     return string->is_there ? string->size : -1;
 }
 
-/* One behind what was written; NULL where the columns do not hold together, or without room. */
+/* Returns the end of the written bytes; NULL if the columns are inconsistent or room is lacking. */
 static uint8_t *write_records(uint8_t *to, const uint8_t *end, const int64_t *timestamps,
                               Py_ssize_t first, Py_ssize_t stop, const strings_t *keys,
                               const strings_t *values, const strings_t *headers)
@@ -97,7 +97,7 @@ static uint8_t *write_records(uint8_t *to, const uint8_t *end, const int64_t *ti
         if (varint_size(size) + size > end - to)
             return NULL;
         to = write_varint(to, size);
-        *to++ = 0; /* Attributes, which mean nothing so far. */
+        *to++ = 0; /* Attributes, which are unused so far. */
         to = write_varint(to, time_delta);
         to = write_varint(to, row - first);
         to = write_varint(to, length_of(&key));
@@ -147,7 +147,7 @@ static PyObject *write_rows(PyObject *module, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"write", write_rows, METH_VARARGS, "Writes the records of some rows, and says up to where."},
+    {"write", write_rows, METH_VARARGS, "Writes the records of some rows and returns their end."},
     {NULL, NULL, 0, NULL},
 };
 

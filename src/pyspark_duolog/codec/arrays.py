@@ -1,4 +1,4 @@
-"""Arrow arrays of what positions found. Contents are copied once, by Arrow, all together."""
+"""Arrow arrays built from positions; contents are copied once, by Arrow, all together."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,8 @@ _TIMESTAMP_MS_MAX = (2**63 - 1) // 1000
 def binary_array(data: Bytes, spans: Spans) -> pa.Array:
     """The byte strings, copied out of `data`.
 
-    An Arrow array may share its bytes but not skip any. So the array that is made first, over
-    `data` itself, has the gaps between the strings as items too; then every second is taken.
+    An Arrow array may share its bytes but not skip any. So the first array, over `data` itself, has
+    the gaps between the strings as items too; then every second item is taken.
     """
     count = len(spans.at)
     if spans.is_absent.all():
@@ -38,12 +38,12 @@ def binary_array(data: Bytes, spans: Spans) -> pa.Array:
 
 
 def _alike_array(data: Bytes, spans: Spans) -> pa.Array | None:
-    """Strings that are all as long as the first, in half the time; None where they are not."""
+    """Strings of equal length, in half the time; None if their lengths differ."""
     count = len(spans.at)
     size = int(spans.end[0] - spans.at[0])
     if not size or spans.is_absent.any() or np.any(spans.end - spans.at != size):
         return None
-    # An item of so many bytes from any position on.
+    # A view with an overlapping item of `size` bytes at every position.
     items = np.ndarray(len(data) - size + 1, np.dtype((np.void, size)), data, strides=(1,))
     edges = np.arange(0, (count + 1) * size, size, dtype=np.int32)
     return pa.BinaryArray.from_buffers(
@@ -52,13 +52,14 @@ def _alike_array(data: Bytes, spans: Spans) -> pa.Array | None:
 
 
 def timestamp_array(milliseconds: Integers) -> pa.Array:
-    """Spark counts microseconds: what they cannot hold becomes the nearest that they can."""
+    """Timestamps in microseconds, as Spark has them; out-of-range ones become the nearest valid
+    one."""
     held = np.clip(milliseconds, -_TIMESTAMP_MS_MAX, _TIMESTAMP_MS_MAX)
     return pa.array(held * 1000).view(TIMESTAMP_TYPE)
 
 
 def headers_array(data: Bytes, positions: Positions) -> pa.Array:
-    """Absent, as in Spark's Kafka source, where a record has no headers."""
+    """Headers of each record; null, as in Spark's Kafka source, where a record has none."""
     count, at = read_varints(data, positions.headers_at)
     if np.any((count < 0) | (count > ARRAY_ITEMS_MAX) | (count > positions.end - at)):
         raise CorruptBatch("a record with an impossible count of headers")

@@ -1,4 +1,4 @@
-"""Record batches of one partition to Arrow: only the columns and offsets that are asked for."""
+"""Decodes record batches of one partition to Arrow: only the requested columns and offsets."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -19,9 +19,11 @@ from pyspark_duolog.codec.varints import Bytes
 
 OFFSET_MAX = (1 << 63) - 1
 PART_BYTES = 5 << 19
-"""Of records that are handed on together. They are copied here, to the JVM and several times in
-it, which takes less while they stay in a cache. Beyond a few megabytes the JVM takes
-fresh memory for each part, too."""
+"""Bytes of records handed on together.
+
+Records are copied here, to the JVM and several times in it, which is cheaper while they stay in a
+cache. Beyond a few megabytes the JVM also allocates fresh memory for each part.
+"""
 
 RECORD_TYPES: Mapping[str, pa.DataType] = {
     "key": pa.binary(),
@@ -31,7 +33,7 @@ RECORD_TYPES: Mapping[str, pa.DataType] = {
     "timestampType": pa.int32(),
     "headers": HEADERS_TYPE,
 }
-"""What a record itself has, named and typed as in Spark's Kafka source."""
+"""Columns decoded from a record, named and typed as in Spark's Kafka source."""
 
 _NUMBERS: Mapping[str, Callable[[Positions], pa.Array]] = {
     "offset": lambda positions: pa.array(positions.offset),
@@ -55,10 +57,10 @@ def decode(
     group_bytes_max: int = GROUP_BYTES_MAX,
     part_bytes: int = PART_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """The records between the offsets, about `part_bytes` at a time.
+    """Decode the records between the offsets, about `part_bytes` at a time.
 
-    `found` is what find_batches said of the buffer, for who has asked already. The buffer
-    may be written to again once everything has been taken.
+    `found` is the result of find_batches, for a caller that has it already. The buffer may be
+    reused once all parts were taken.
     """
     if found is None:
         found = find_batches(buffer, first_offset)
@@ -69,7 +71,7 @@ def decode(
         start, stop = np.searchsorted(positions.offset, (first_offset, end_offset)).tolist()
         group_bytes = int(group.body_end[-1] - group.body_at[0])
         step = max(len(positions.offset) * part_bytes // group_bytes, 1)
-        # What is small is made for all parts at once, what is large just before it is taken.
+        # Small columns are built for all parts at once, large ones just before their part is taken.
         numbers = {name: _NUMBERS[name](positions) for name in columns if name in _NUMBERS}
         for first in range(start, stop, step):
             part = positions.slice(first, min(first + step, stop))
@@ -86,5 +88,5 @@ def decode(
 def _batch(arrays: list[pa.Array], schema: pa.Schema, count: int) -> pa.RecordBatch:
     if arrays:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
-    # A batch without columns still has rows, which Arrow can only be told of in this way.
+    # A batch without columns still has rows; only this way tells Arrow their number.
     return pa.RecordBatch.from_arrays([pa.nulls(count)], ["none"]).select([])

@@ -1,6 +1,6 @@
-"""Arrow to record batches: the records, in one pass where that could be compiled, and a header.
+"""Encodes Arrow to record batches: records in one pass of C if it was compiled, and a header.
 
-Where nothing is compiled, every field of all records is made at once with numpy.
+Without the compiled module numpy encodes every field of all records at once.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,18 +30,18 @@ except ImportError:
     _records = None  # type: ignore[assignment]
 
 BATCH_BYTES_MAX = 512 * 1024
-"""Before compression, unless a single record is larger."""
+"""Limit before compression, unless a single record is larger."""
 BATCH_RECORDS_MAX = 10_000
 
 _RECORD_OVERHEAD_BYTES = 32
 _NO_EPOCH = -1
 _SEQUENCE_MASK = 0x7FFF_FFFF
-"""Sequences wrap at 2^31."""
+"""Mask by which sequences wrap at 2^31."""
 _EMPTY = pa.scalar(b"", pa.binary())
 
 
 class Rows(NamedTuple):
-    """Records to write; arrays of equal length without nulls, except where it is said."""
+    """Records to write, as arrays of equal length; without nulls, unless noted."""
 
     key: pa.Array
     """Binary; null where a record has no key."""
@@ -49,26 +49,26 @@ class Rows(NamedTuple):
     """Binary; null where a record has no value."""
     timestamp_ms: Integers
     headers: pa.Array | None = None
-    """As arrays.HEADERS_TYPE; null means none."""
+    """Headers typed as arrays.HEADERS_TYPE; null means none."""
 
 
 class Producer(NamedTuple):
-    """Who writes, so that a broker recognises what it has already."""
+    """Identity by which a broker recognises batches that it has already."""
 
     id: int = NO_PRODUCER_ID
     epoch: int = _NO_EPOCH
     sequence: int = NO_SEQUENCE
-    """Of the first record."""
+    """Sequence number of the first record."""
 
 
 class EncodedBatch(NamedTuple):
     batch: bytearray | memoryview
-    """Sealed; it starts at offset 0. Valid until the next one is made."""
+    """Sealed batch with base offset 0. Valid until the next one is made."""
     record_count: int
 
 
 Unsealed = Callable[[int], bytearray | memoryview]
-"""The batch of that number, with its records, and room for its header before them."""
+"""Returns the batch of that number: its records behind room for a header."""
 
 
 def encode(
@@ -123,7 +123,7 @@ def encode(
 
 
 def encode_headers(headers: pa.Array | None, count: int) -> pa.Array:
-    """Per record the count of its headers, and these."""
+    """Encoded headers of each record: their count, then names and values."""
     if headers is None or headers.null_count == len(headers):
         return pa.repeat(pa.scalar(b"\x00", pa.binary()), count)
     lengths = pc.fill_null(pc.list_value_length(headers), 0).to_numpy(zero_copy_only=False)
@@ -140,7 +140,10 @@ def encode_headers(headers: pa.Array | None, count: int) -> pa.Array:
 
 
 def _written_batches(rows: Rows, headers: pa.Array, cuts: Integers, sizes: Integers) -> Unsealed:
-    """All in the same memory, as fresh memory is what costs. The sizes are those at most."""
+    """Batches written by the C module, all into one buffer, as fresh memory is slow.
+
+    `sizes`: upper bounds.
+    """
     room = memoryview(np.empty(HEADER_BYTES + int(sizes.max()), np.uint8).data)
     edges = cuts.tolist()
     columns = [(each.offset, *each.buffers()) for each in (rows.key, rows.value, headers)]
@@ -197,7 +200,7 @@ def _encode_records(
 
 
 def _cuts(sizes: Integers, bytes_max: int) -> Integers:
-    """Where batches begin, and where the last one ends."""
+    """First row of each batch, then the end of the last one."""
     ends = np.cumsum(sizes)
     cuts = [0]
     while cuts[-1] < len(sizes):
@@ -215,7 +218,7 @@ def _joined(*parts: pa.Array) -> pa.Array:
 
 
 def _binary(rows: npt.NDArray[np.uint8], mask: npt.NDArray[np.bool_]) -> pa.Array:
-    """The bytes of each row that the mask keeps, as one byte string."""
+    """Byte strings, one per row, of the bytes that the mask keeps."""
     edges = np.concatenate(([0], np.cumsum(mask.sum(axis=1)))).astype(np.int32)
     buffers = [None, pa.py_buffer(edges), pa.py_buffer(rows[mask])]
     return pa.BinaryArray.from_buffers(pa.binary(), len(rows), buffers)
@@ -232,5 +235,5 @@ def _lengths_or_absent(array: pa.Array) -> Integers:
 
 
 def _edges(array: pa.Array) -> Integers:
-    """Where the items of a freshly made array start and end in its bytes."""
+    """Offsets of the items of a freshly made array in its bytes."""
     return np.frombuffer(array.buffers()[1], np.int32, len(array) + 1).astype(np.int64)

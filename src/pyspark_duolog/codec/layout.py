@@ -1,4 +1,4 @@
-"""The batches of a buffer: checked, opened, and put together in groups of a bounded size."""
+"""Batches of a buffer: finds, checks and opens them, in groups of bounded size."""
 
 from collections.abc import Iterator
 from struct import Struct
@@ -26,9 +26,9 @@ from duolog.records.record import RECORD_BYTES_MIN
 from pyspark_duolog.codec.varints import Bytes, Integers
 
 GROUP_BYTES_MAX = 16 << 20
-"""Of batches that are decoded together. Below a megabyte numpy's start-up shows."""
+"""Limit of batches decoded together. Below a megabyte numpy's overhead per call shows."""
 DECOMPRESSED_BYTES_MAX = 128 << 20
-"""Of one batch; a batch of a kilobyte may claim to hold a gigabyte."""
+"""Limit of one decompressed batch; a batch of a kilobyte may claim to hold a gigabyte."""
 
 HEADER_TYPE = np.dtype(
     [
@@ -47,30 +47,31 @@ HEADER_TYPE = np.dtype(
         ("record_count", ">i4"),
     ]
 )
-"""As records.header.HEADER, for many at once."""
+"""Batch header as a numpy type; same layout as records.header.HEADER."""
 
 _LENGTH = Struct(">i")
 _INT64_MAX = (1 << 63) - 1
 
 
 class Batches(NamedTuple):
-    """What one walk over a buffer tells before any batch is opened."""
+    """Result of one walk over a buffer, before any batch is opened."""
 
     at: Integers
     end: Integers
     headers: npt.NDArray[np.void]
-    """Of HEADER_TYPE; one for each batch."""
+    """Headers of HEADER_TYPE, one for each batch."""
     next_offset: int
-    """After the last batch, which may be beyond its last record: compaction takes records."""
+    """Offset after the last batch, which may be beyond its last record: compaction removes
+    records."""
     bytes_read: int
-    """Without the torn batch at the end that a broker sends when its answer is full."""
+    """Bytes of whole batches, without a torn one that a broker sends when its response is full."""
 
 
 class Group(NamedTuple):
-    """Opened batches, in the order of their offsets. The arrays have an item for each."""
+    """Opened batches in offset order; the arrays have one item for each."""
 
     data: Bytes
-    """Holds all bodies, in the same order, perhaps with something in between."""
+    """All bodies in the same order, perhaps with other bytes in between."""
     body_at: Integers
     body_end: Integers
     record_count: Integers
@@ -78,28 +79,27 @@ class Group(NamedTuple):
     last_offset_delta: Integers
     base_timestamp: Integers
     append_timestamp: Integers
-    """That of all the batch's records, where `is_append_time`."""
+    """Timestamp of all records of a batch with `is_append_time`."""
     is_append_time: Integers
 
 
 class Walk:
-    """Over the batches of a buffer while it is filled.
+    """A walk over the batches of a buffer while it is being filled.
 
-    What has just been written to memory is still in a cache, where its checksum takes half
-    as long.
+    Bytes just written are still in a cache, where their checksum takes half as long.
     """
 
     def __init__(self, buffer: Buffer, next_offset: int) -> None:
-        """`next_offset` is the one that the buffer is read from."""
+        """`next_offset`: the offset from which the buffer is read."""
         self._view = memoryview(buffer)
         self._next_offset = next_offset
         self._places: list[int] = []
         self._checksums: list[int] = []
         self._end = 0
-        """Of the last whole batch."""
+        """End of the last whole batch."""
 
     def to(self, filled: int) -> None:
-        """All batches that are whole within so many bytes."""
+        """Check all batches that are complete within the first `filled` bytes."""
         view, at = self._view, self._end
         length_at = _LENGTH.unpack_from
         while filled - at >= HEADER_BYTES:
@@ -128,7 +128,7 @@ class Walk:
 
 
 def find_batches(buffer: Buffer, next_offset: int) -> Batches:
-    """All whole batches of the buffer, which is read from `next_offset` on."""
+    """All complete batches of the buffer, which is read from `next_offset` on."""
     walk = Walk(buffer, next_offset)
     walk.to(memoryview(buffer).nbytes)
     return walk.found()
@@ -142,7 +142,7 @@ def open_batches(
     *,
     group_bytes_max: int = GROUP_BYTES_MAX,
 ) -> Iterator[Group]:
-    """Those with records between the offsets. Control batches hold none of a user's."""
+    """Groups of batches with records between the offsets, without control batches."""
     headers = found.headers
     base_offset = headers["base_offset"].astype(np.int64)
     attributes = headers["attributes"]
@@ -159,7 +159,7 @@ def open_batches(
             some = wanted[start:stop]
             yield _group(data, body_at[start:stop], body_end[start:stop], headers[some])
         return
-    # Where one is compressed, all are copied: they have to lie in one piece.
+    # With one compressed batch all are copied, because their bodies must be contiguous.
     view = memoryview(buffer)
     bodies: list[bytes] = []
     bytes_held = 0
@@ -198,7 +198,7 @@ def _check(
 
 
 def _cuts(sizes: Integers, bytes_max: int) -> Iterator[tuple[int, int]]:
-    """Runs of items whose sizes add up to `bytes_max`, or that are larger by themselves."""
+    """Ranges of items whose sizes add up to at most `bytes_max`, or of one larger item."""
     ends = np.cumsum(sizes)
     start = 0
     while start < len(sizes):

@@ -1,8 +1,8 @@
-"""Plain batches to Arrow in one pass, where that could be compiled.
+"""Plain batches to Arrow in one pass of C, if it was compiled.
 
-Plain is what most are: a user's, and not compressed. A batch that is anything else, or damaged,
-or too large for a part, is left where it is, for decode to open or to refuse; so are all of them
-where nothing is compiled, or where headers are asked for.
+Most batches are plain: a user's, and not compressed. A batch that is not, or is damaged, or too
+large for a part, is left in place for decode to open or to refuse; so are all of them without the
+compiled module, or when headers are requested.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ except ImportError:
     _plain = None  # type: ignore[assignment]
 
 ROWS_MAX = PART_BYTES // 64
-"""Of a part: one of smaller rows has fewer bytes."""
+"""Limit of rows in a part, for parts of small rows."""
 
 _STATES = 7
 _ROWS, _KEY_BYTES, _VALUE_BYTES, _BASE_OFFSET, _NEXT_OFFSET, _LAST_EPOCH, _STOPPED = range(_STATES)
@@ -33,7 +33,7 @@ _TAKEN = frozenset(RECORD_TYPES) - {"headers"}
 
 
 class Part(NamedTuple):
-    """Of some batches, one after the other, the records that are wanted."""
+    """Wanted records of some consecutive batches."""
 
     base_offset: int
     next_offset: int
@@ -42,12 +42,12 @@ class Part(NamedTuple):
 
 
 def is_taken(columns: Sequence[str]) -> bool:
-    """Whether anything can be taken at all, for such columns."""
+    """True if batches can be taken at all, for these columns."""
     return _plain is not None and bool(columns) and _TAKEN.issuperset(columns)
 
 
 class Taking:
-    """Rows of one partition, gathered while their batches are read."""
+    """Gathers rows of one partition while their batches are read."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Taking:
         *,
         part_bytes: int = PART_BYTES,
     ) -> None:
-        """For columns that can be taken, and the records between the offsets."""
+        """Take columns for which `is_taken` holds, of records between the offsets."""
         self._columns = columns
         self._schema = pa.schema([(name, RECORD_TYPES[name]) for name in columns])
         self._first_offset = first_offset
@@ -71,16 +71,16 @@ class Taking:
 
     @property
     def next_offset(self) -> int:
-        """After all that was taken."""
+        """Offset after everything taken."""
         return max(self._first_offset, int(self._state[_NEXT_OFFSET]))
 
     @property
     def is_stuck(self) -> bool:
-        """Whether what comes next cannot be taken, however much more of it is there."""
+        """True if the next batch cannot be taken, even with more bytes."""
         return bool(self._state[_STOPPED] != _AT_THE_END)
 
     def take(self, batches: Buffer, at: int, filled: int) -> int:
-        """Whole batches from `at` on, and up to where."""
+        """Take complete batches from `at` on; returns their end."""
         end = at
         while True:
             end = _plain.take(
@@ -104,12 +104,12 @@ class Taking:
         return end
 
     def parts(self) -> list[Part]:
-        """Those that have become full since they were asked for last."""
+        """Parts that became full since the last call."""
         full, self._parts = self._parts, []
         return full
 
     def rest(self) -> list[Part]:
-        """What has been taken, be it full or not."""
+        """All remaining parts, full or not."""
         if self._state[_BASE_OFFSET] >= 0:
             self._cut()
         return self.parts()
@@ -123,13 +123,14 @@ class Taking:
         self._begin()
 
     def _begin(self) -> None:
-        # What stays untouched of these costs nothing.
+        # Untouched pages of these buffers take no memory.
         self._numbers = np.empty((2, ROWS_MAX), np.int64)
         self._types = np.empty(ROWS_MAX, np.int32)
         self._edges = np.empty((2, ROWS_MAX + 1), np.int32)
         self._edges[:, 0] = 0
         self._flags = np.empty((2, ROWS_MAX), np.uint8)
-        # Most have no keys. As much as a part has would be more than is kept for the next.
+        # Most records have no keys, and a key buffer as large as a part would not be kept for the
+        # next one.
         if self._state[_KEY_BYTES]:
             self._keys = np.empty(self._part_bytes, np.uint8)
         self._values = np.empty(self._part_bytes if "value" in self._columns else 0, np.uint8)

@@ -1,10 +1,10 @@
-"""Where every record of a group lies, and every field of a record.
+"""Positions of every record of a group, and of every field of a record.
 
-A record is found by the length of the one before it, so a batch can only be walked in order;
-but batches are independent. The first records of all batches are found at once, then the
-second ones, and so on. When few batches are left, stepping through them in Python is faster.
-Where the records of each batch are of one size, which its length gives away, they are all found
-at once. With all records found, each field is one vectorised step for the whole group.
+A record is found by the length of the one before it, so a batch can only be walked in order; but
+batches are independent. The first records of all batches are found at once, then the second ones,
+and so on. When few batches are left, stepping through them in Python is faster. Records of equal
+size within each batch, which its length gives away, are all found at once. With all records found,
+each field is one vectorised step for the whole group.
 """
 
 from contextlib import suppress
@@ -19,16 +19,16 @@ from pyspark_duolog.codec.layout import Group
 from pyspark_duolog.codec.varints import Bytes, Integers, read_varints
 
 LANES_MIN = 96
-"""A step through this many batches takes about as long in numpy as in Python."""
+"""Number of batches at which a step takes about as long in numpy as in Python."""
 
 _LONGER_FROM = (1 << 6, 1 << 13, 1 << 20, 1 << 27)
-"""Numbers of records within a batch that take a byte more than those before."""
+"""Record numbers within a batch from which on a record takes one more byte."""
 
 
 def _sizes_of_records() -> Integers:
-    """By the first two bytes, the lower one first: what a record takes with its length.
+    """Size of a record with its length, by its first two bytes, the lower one first.
 
-    Nothing where they do not tell: a length of three bytes and more, or one that is negative.
+    0 if they do not tell: a length of three or more bytes, or a negative one.
     """
     low, high = np.arange(1 << 16) & 0xFF, np.arange(1 << 16) >> 8
     zigzag = np.where(low < 0x80, low, low & 0x7F | high << 7)
@@ -40,7 +40,7 @@ _SIZES = _sizes_of_records()
 
 
 class Spans(NamedTuple):
-    """Where byte strings start and end, in order and without overlap, and which are absent."""
+    """Starts and ends of byte strings, in order and without overlap, and a mask of absent ones."""
 
     at: Integers
     end: Integers
@@ -51,7 +51,7 @@ class Spans(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """Of the records of a group; an item for each, in the order of their offsets."""
+    """Fields of the records of a group, one item for each, in offset order."""
 
     offset: Integers
     timestamp: Integers
@@ -70,10 +70,10 @@ def _sliced(each: "Integers | Spans", start: int, stop: int) -> "Integers | Span
 
 
 def find_positions(group: Group) -> Positions:
-    """CorruptBatch for whatever is not as it should be; nothing else is ever raised for it."""
+    """Find all records and fields. Raises only CorruptBatch, for whatever is malformed."""
     data = group.data
     at, end = _find_records(group)
-    # One byte of attributes, which mean nothing so far, precedes the deltas.
+    # One byte of attributes, unused so far, precedes the deltas.
     timestamp_delta, at = read_varints(data, at + 1, 64)
     offset_delta, at = read_varints(data, at)
     key = read_spans(data, at)
@@ -93,7 +93,8 @@ def find_positions(group: Group) -> Positions:
 
 
 def read_spans(data: Bytes, at: Integers) -> Spans:
-    """Length-prefixed byte strings; the caller compares where they end with where they may."""
+    """Read length-prefixed byte strings; the caller must check that they end within their
+    records."""
     length, at = read_varints(data, at)
     if np.any(length < -1):
         raise CorruptBatch("a key, value or header of a negative length")
@@ -101,14 +102,14 @@ def read_spans(data: Bytes, at: Integers) -> Spans:
 
 
 def _find_records(group: Group) -> tuple[Integers, Integers]:
-    """Where the content of every record starts, after its length, and where it ends."""
+    """Start of every record's content, after its length, and its end."""
     first = np.cumsum(group.record_count) - group.record_count
-    # Two bytes from any position on.
+    # A view with an overlapping item of two bytes at every position.
     pairs = np.ndarray(max(len(group.data) - 1, 0), "<u2", group.data, strides=(1,))
     guessed = _guess_alike(group, first, pairs)
     if guessed is not None:
         end = _next(guessed, group, first)
-        # Where no record begins, there may be no number either.
+        # A wrong guess may not even point to a number.
         with suppress(CorruptBatch):
             length, start = read_varints(group.data, guessed)
             if np.array_equal(start + length, end):
@@ -118,7 +119,7 @@ def _find_records(group: Group) -> tuple[Integers, Integers]:
 
 
 def _next(at: Integers, group: Group, first: Integers) -> Integers:
-    """Where each record ends, by where the next one of its batch begins."""
+    """End of each record: the start of the next one in its batch, or the end of the batch."""
     end = np.empty_like(at)
     end[:-1] = at[1:]
     end[first + group.record_count - 1] = group.body_end
@@ -126,10 +127,9 @@ def _next(at: Integers, group: Group, first: Integers) -> Integers:
 
 
 def _guess_alike(group: Group, first: Integers, pairs: npt.NDArray[np.uint16]) -> Integers | None:
-    """Where records begin if their fields are as long as those of the first of their batch.
+    """Starts of the records, if all fields are as long as those of the first of their batch.
 
-    None where that cannot be. What is only likely has to be checked: no record is looked at
-    but the first ones.
+    None if that is impossible. The guess must be checked: only the first records were looked at.
     """
     counts = group.record_count
     size = _record_sizes(group.data, pairs, group.body_at)
@@ -140,7 +140,7 @@ def _guess_alike(group: Group, first: Integers, pairs: npt.NDArray[np.uint16]) -
 
 
 def _alike_bytes(count: Integers, size: Integers) -> Integers:
-    """What so many records take. They are numbered, and larger numbers take a byte more."""
+    """Bytes that so many records take. They are numbered, and larger numbers take a byte more."""
     taken = count * size
     most = count.max()
     for number in _LONGER_FROM:
@@ -150,7 +150,7 @@ def _alike_bytes(count: Integers, size: Integers) -> Integers:
 
 
 def _step_through(group: Group, first: Integers, pairs: npt.NDArray[np.uint16]) -> Integers:
-    """Where records begin, of whatever sizes they are."""
+    """Starts of records of any sizes."""
     record_at = np.empty(int(group.record_count.sum()), np.int64)
     order = np.argsort(-group.record_count, kind="stable")
     counts = group.record_count[order]
@@ -166,14 +166,14 @@ def _step_through(group: Group, first: Integers, pairs: npt.NDArray[np.uint16]) 
         places = _walk(group.data, int(at[lane]), int(body_end[lane]), count)
         record_at[start : start + count] = places[:-1]
         at[lane] = places[-1]
-    # No record takes less than a byte, so that the others of a batch end before its last.
+    # Every record takes at least a byte, so the other records of a batch end before its last one.
     if np.any(at != body_end):
         raise CorruptBatch("the records of a batch do not end where it ends")
     return record_at
 
 
 def _record_sizes(data: Bytes, pairs: npt.NDArray[np.uint16], at: Integers) -> Integers:
-    """How much the record at each position takes, with its length. At least one byte each."""
+    """Size of the record at each position, with its length; at least one byte each."""
     try:
         sizes = _SIZES[pairs[at]]
     except IndexError:
@@ -187,7 +187,7 @@ def _record_sizes(data: Bytes, pairs: npt.NDArray[np.uint16], at: Integers) -> I
 
 
 def _walk(data: Bytes, at: int, body_end: int, count: int) -> Integers:
-    """Where each record of one batch begins, and where the last one ends: in Python."""
+    """Starts of the records of one batch, and the end of the last one, found in Python."""
     body = data[at:body_end].data
     places = [0]
     end = 0

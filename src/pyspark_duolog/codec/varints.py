@@ -1,4 +1,4 @@
-"""Zigzag varints by the thousand: read where they lie, or written side by side."""
+"""Zigzag varints by the thousand: read in place, or written side by side."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ _BITS_PER_BYTE = 7
 
 
 def read_varints(data: Bytes, at: Integers, bits: int = 32) -> tuple[Integers, Integers]:
-    """The number of at most `bits` at each position, and where it ends.
+    """Numbers of at most `bits` at each position, and their ends.
 
-    CorruptBatch where one is longer, or runs out of `data`.
+    CorruptBatch if one is longer, or runs out of `data`.
     """
     try:
         return _read_varints(data, at, bits)
@@ -34,7 +34,7 @@ def _read_varints(data: Bytes, at: Integers, bits: int) -> tuple[Integers, Integ
 
 
 def _read_alike(data: Bytes, at: Integers) -> tuple[Integers, Integers] | None:
-    """Where all numbers take one byte, or all take two, as most of a field do; None where not."""
+    """Numbers that all take one byte, or all two, as in most fields; None if they do not."""
     first = data[at]
     ends = at + 1
     goes_on = first >= _CONTINUES
@@ -44,7 +44,7 @@ def _read_alike(data: Bytes, at: Integers) -> tuple[Integers, Integers] | None:
         if np.any(second >= _CONTINUES):
             return None
         ends += 1
-        # Less one, which is the first byte's bit that says so.
+        # Less one, because the first byte's continuation bit counts as one here.
         zigzag += (second.astype(np.int64) - 1) << _BITS_PER_BYTE
     elif goes_on.any():
         return None
@@ -72,7 +72,7 @@ def _read_any(data: Bytes, at: Integers, bits: int) -> tuple[Integers, Integers]
 
 
 def varint_sizes(values: Integers) -> Integers:
-    """How many bytes each takes when written."""
+    """Encoded size of each number in bytes."""
     return _sizes(_zigzag(values))
 
 
@@ -87,10 +87,10 @@ def _sizes(zigzag: npt.NDArray[np.uint64]) -> Integers:
 
 
 def write_varints(values: Integers) -> tuple[Bytes, npt.NDArray[Any]]:
-    """A row of bytes for each number, and which of them belong to it.
+    """A row of bytes for each number, and a mask of those that belong to it.
 
-    Rows are as wide as the longest number. Taking what belongs, row by row, gives the
-    numbers one after another; rows of several fields can be put side by side first.
+    Rows are as wide as the longest number. The masked bytes, row by row, are the encoded numbers
+    one after another; rows of several fields can be put side by side first.
     """
     zigzag = _zigzag(values)
     sizes = _sizes(zigzag)

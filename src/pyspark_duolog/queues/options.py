@@ -1,4 +1,4 @@
-"""The options with which the messages of a queue are read, declared as those of topics are."""
+"""Options for reading the messages of a queue, declared as those of topics are."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ STATES = ("ready", "in_flight", "delayed", "dead", "done")
 
 
 def _state(text: str) -> str | None:
-    """None for every state."""
+    """Parse a state; None for every state."""
     if text.lower() == EVERY_STATE:
         return None
     if text.lower() not in STATES:
@@ -23,25 +23,25 @@ def _state(text: str) -> str | None:
 QUEUE_OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
-        Option(QUEUE, "", str, "The queue whose messages are read. Required."),
+        Option(QUEUE, "", str, "Queue whose messages are read. Required."),
         Option(
             "adminAddress",
             "",
             read_endpoints,
-            "HOST:PORT of a node's admin API, as every task can reach it. Required.",
+            "HOST:PORT of a node's admin API, reachable from every task. Required.",
         ),
         Option(
             "queueState",
             EVERY_STATE,
             _state,
-            "Which messages: `ready`, `in_flight`, `delayed`, `dead` (received as often as they "
-            "may be), `done` (and still stored), or `all`.",
+            "Messages to read: `ready`, `in_flight`, `delayed`, `dead` (received as often as they "
+            "may be), `done` (but still stored), or `all`.",
         ),
         Option(
             "brokerTimeoutMs",
             "60000",
             read_positive,
-            "How long a node that does not answer is waited for.",
+            "Longest wait for a node that does not answer.",
         ),
     )
 }

@@ -1,4 +1,4 @@
-"""The messages of a queue as they are now, without receiving them; one task for each partition."""
+"""Reads the current messages of a queue, without receiving them; one task per partition."""
 
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,1 +1,1 @@
-"""Data frames to topics, exactly once."""
+"""Writes data frames to topics, exactly once."""

@@ -1,10 +1,10 @@
-"""Sends what a manifest names, so that each record is in the log once, however often it is tried.
+"""Delivers the batches of a manifest exactly once, however often the delivery is repeated.
 
 The batches of a partition leave in order, a few at a time, under the manifest's producer, with
-sequences that count from its first record. A batch that is sent again is recognised by the
-broker, and one whose predecessor is missing is refused. After a crash the log is read from where
-it ended before: the last sequence of this producer in it tells what was written, whether or not a
-broker still remembers the producer.
+sequences that count from its first record. The broker recognises a repeated batch, and refuses one
+whose predecessor is missing. After a crash the log is read from its former end: the last sequence
+of this producer in it tells how much was written, whether or not a broker still remembers the
+producer.
 """
 
 import asyncio
@@ -34,15 +34,15 @@ from pyspark_duolog.sink.staging import Staged, discard
 
 PARTITIONS_AT_ONCE_MAX = 64
 UNANSWERED_MAX = PRODUCER_BATCHES_REMEMBERED
-"""Batches of a partition that are on their way. Of more, a broker would not recognise the first
-when all are sent again after a broken connection that it had read to the end."""
+"""Limit of a partition's batches in flight. Beyond it a broker would not recognise the first one,
+if all are repeated after a broken connection."""
 
 _PRODUCER = Struct(">qhi")
 _NO_PRODUCER = {"transactional_id": None, "producer_id": -1, "producer_epoch": -1}
 
 
 def deliver(options: SinkOptions, batch_id: int, staged: Sequence[Staged]) -> None:
-    """Everything of a micro-batch is in the log when this returns, and nothing twice."""
+    """Deliver a micro-batch. When this returns, all of it is in the log, each record once."""
     write_ids = {each.write_id for each in staged}
     if not write_ids:
         return
@@ -86,7 +86,7 @@ class _Delivery:
         self._batches_sent = 0
 
     def run(self, asking: Asking) -> None:
-        """Until everything is written; brokers are waited for while there is progress."""
+        """Send until everything is written; wait for brokers as long as there is progress."""
         while True:
             batches_sent = self._batches_sent
             try:
@@ -109,11 +109,11 @@ class _Delivery:
     async def _send(self, cluster: Cluster, target: Target, *, look_first: bool) -> None:
         described = await cluster.topic(target.topic)
         if str(described.id) != target.topic_id:
-            raise ConnectorError(f"topic '{target.topic}' was deleted and made anew meanwhile")
+            raise ConnectorError(f"topic '{target.topic}' was deleted and recreated meanwhile")
         written = await self._written(cluster, target) if look_first else 0
         unanswered: deque[asyncio.Task[None]] = deque()
-        # A broker takes any sequence of a producer that it does not know. So nothing follows
-        # the first batch before that is written: a refusal of it would leave a gap.
+        # A broker accepts any sequence of a producer that it does not know. So nothing follows the
+        # first batch before that is written: a refusal of it would leave a gap.
         unanswered_max = 1
         try:
             for batch in self._unwritten(target, written):
@@ -165,12 +165,12 @@ class _Delivery:
         if not is_intact(batch):
             raise Damaged(
                 f"the batch at byte {position} of the staged file '{file}' in "
-                f"'{self._directory}' is not what a task wrote there"
+                f"'{self._directory}' was changed after a task wrote it"
             )
         return batch
 
     async def _written(self, cluster: Cluster, target: Target) -> int:
-        """How many records of this manifest the partition has: the first so many."""
+        """Number of this manifest's records that the partition has: always its first ones."""
         at = (target.topic, target.partition)
         bounds = (await bounds_of(cluster, [at]))[at]
         offset = max(target.end_offset, bounds.start_offset)

@@ -1,9 +1,10 @@
-"""What the driver sends for one micro-batch, fixed before the first byte leaves.
+"""Manifest of one micro-batch: everything that the driver sends, fixed before the first byte
+leaves.
 
-A manifest is named by query and batch, and made by one atomic step. A driver that crashed, or a
-second one with the same checkpoint, finds it and sends that, not what its own tasks have staged.
-It names the producer, and where each partition ended before: from there on the log itself tells
-what has been written already.
+A manifest is named by query and batch, and created atomically. A driver that restarts after a
+crash, or a second one with the same checkpoint, finds it and sends that, not what its own tasks
+have staged. It names the producer, and each partition's end offset before the write: from there on
+the log itself shows what has been written.
 """
 
 import json
@@ -18,15 +19,15 @@ VERSION = 1
 
 
 class Target(NamedTuple):
-    """What goes to one partition, in order."""
+    """Batches to send to one partition, in order."""
 
     topic: str
     topic_id: str
     partition: int
     end_offset: int
-    """Of the partition, before anything of this was written."""
+    """The partition's end offset before the write."""
     batches: list[tuple[str, int, int, int]]
-    """File, position, size and count of records of each."""
+    """File, position, size and record count of each batch."""
 
 
 class Manifest(NamedTuple):
@@ -54,7 +55,7 @@ def batches_by_target(
 
 
 class ManifestStore:
-    """The manifests of one query, or of one batch write."""
+    """The manifests of one streaming query, or of one batch write."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -76,7 +77,7 @@ class ManifestStore:
         return Manifest(producer_id, producer_epoch, targets)
 
     def create(self, batch_id: int, manifest: Manifest) -> Manifest:
-        """This one, or the one that another driver was faster to make."""
+        """Store this manifest and return it, or the one that another driver stored first."""
         value = {
             "version": VERSION,
             "producer": [manifest.producer_id, manifest.producer_epoch],
@@ -99,15 +100,15 @@ class ManifestStore:
         return manifest
 
     def finish(self, batch_id: int) -> None:
-        """Everything is written: from now on this batch is only known to be done."""
+        """Mark the batch as done once everything is written, and remove its staged files."""
         self._path(batch_id).rename(self._done(batch_id))
         self._sync()
-        # Also what a driver that crashed has left: batches of a query follow each other, so
-        # nothing else is staged when one of them is done.
+        # Also removes files of a crashed driver: batches of a query are consecutive, so no other
+        # batch is staged when one is done.
         for path in self.directory.glob("*.batches"):
             path.unlink(missing_ok=True)
         for path in self.directory.glob("*.done"):
-            # Spark never goes back further than one batch.
+            # Spark never repeats more than the last batch.
             if int(path.stem) < batch_id - 1:
                 path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Every option of the sink, declared as those of the source are."""
+"""All options of the sink, declared as those of the source are."""
 
 import re
 from collections.abc import Mapping
@@ -50,35 +50,35 @@ SINK_OPTIONS: Mapping[str, Option] = {
             "kafka.compression.type",
             "none",
             _codec,
-            "How batches are compressed: `none`, `gzip`, `snappy`, `lz4` or `zstd`.",
+            "Compression of batches: `none`, `gzip`, `snappy`, `lz4` or `zstd`.",
         ),
         Option(
             "batchBytesMax",
             "900000",
             read_positive,
             "Bytes of records in one batch, before compression, unless a single record is larger. "
-            "A topic takes no batch beyond its `max.message.bytes`.",
+            "A topic refuses batches beyond its `max.message.bytes`.",
         ),
-        Option("topic", "", str, "Where rows go that have no topic of their own."),
+        Option("topic", "", str, "Topic of rows that name none."),
         Option(
             "stagingDirectory",
             "",
             _directory,
-            "Where tasks put what the driver then sends; all of them have to see it. In a stream "
-            "the default is beside the checkpoint, if that is on a file system.",
+            "Directory in which tasks stage batches for the driver to send; all of them must see "
+            "it. In a stream the default is beside the checkpoint, if that is on a file system.",
         ),
         Option(
             "writeId",
             "",
             _write_id,
-            "Names a batch write: one that is run again under the same id, with the same "
-            "stagingDirectory, goes on where the first one was, or does nothing. Not for streams.",
+            "Name of a batch write: repeated under the same id, with the same stagingDirectory, it "
+            "resumes the first one, or does nothing if that is done. Not for streams.",
         ),
         Option(
             "checkpointLocation",
             "",
             str,
-            "Spark's own option of a streaming query; here it only says where to stage.",
+            "Spark's own option of a streaming query; here only the default place for staging.",
         ),
         BROKER_TIMEOUT,
     )

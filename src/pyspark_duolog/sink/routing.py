@@ -1,4 +1,4 @@
-"""Which partition each row goes to. Pure: told how many partitions a topic has."""
+"""Routes rows to partitions. Pure: told how many partitions a topic has."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -15,7 +15,7 @@ PartitionCount = Callable[[str], int]
 
 
 class Routed(NamedTuple):
-    """Rows that go to one partition, in their order."""
+    """Rows of one partition, in their order."""
 
     topic: str
     partition: int
@@ -30,7 +30,7 @@ def routed(
     turn: int,
     now_ms: int,
 ) -> Iterator[Routed]:
-    """All rows of a batch. Rows without a key all go to one partition, whose turn it is."""
+    """Route all rows of a batch. Keyless rows all go to one partition, chosen by `turn`."""
     for topic, some in _by_topic(batch, default_topic):
         count = partition_count(topic)
         partitions = _partitions(some, topic, count, turn % count)
@@ -62,7 +62,7 @@ def _by_topic(
 def _partitions(
     batch: pa.RecordBatch, topic: str, count: int, keyless: int
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """A partition that a row names, else that of its key, as the Java client has it."""
+    """The partition that a row names, else that of its key, hashed as in the Java client."""
     partitions = np.full(batch.num_rows, keyless, np.int64)
     if "key" in batch.schema.names:
         keys = _binary(batch["key"]).dictionary_encode()

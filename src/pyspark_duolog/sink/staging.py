@@ -1,4 +1,4 @@
-"""What a task leaves for the driver: a file of encoded batches, and where each of them goes."""
+"""Staged files, which tasks leave for the driver: encoded batches and their targets."""
 
 import os
 import time
@@ -17,7 +17,7 @@ from pyspark_duolog.sink.routing import routed
 
 
 class StagedBatch(NamedTuple):
-    """One record batch in a staged file. It has no producer and no sequence yet."""
+    """One record batch in a staged file, still without producer and sequence."""
 
     topic: str
     partition: int
@@ -27,20 +27,20 @@ class StagedBatch(NamedTuple):
 
 
 class Staged(WriterCommitMessage):
-    """What one attempt of a task has made; nobody reads it until the driver takes it up."""
+    """Result of one attempt of a task; without effect until the driver delivers it."""
 
     def __init__(self, write_id: str, file: str | None, batches: list[StagedBatch]) -> None:
         self.write_id = write_id
-        """Of the streaming query, or of the one batch."""
+        """Id of the streaming query, or of the one batch write."""
         self.file = file
-        """None where there was nothing to write."""
+        """None if there was nothing to write."""
         self.batches = batches
 
 
 def stage(
     options: SinkOptions, write_id: str, task: int, given: Iterator[pa.RecordBatch]
 ) -> Staged:
-    """All rows of a task, durable when this returns."""
+    """Encode all rows of a task into a file, which is durable when this returns."""
     counts: dict[str, int] = {}
 
     def partition_count(topic: str) -> int:
@@ -81,7 +81,7 @@ def stage(
 
 
 def discard(directory: Path, staged: Iterable[Staged], kept: Collection[str] = ()) -> None:
-    """Remove what will never be sent."""
+    """Remove staged files that will never be sent."""
     for each in staged:
         if each.file is not None and each.file not in kept:
             (directory / each.write_id / each.file).unlink(missing_ok=True)

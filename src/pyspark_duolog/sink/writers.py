@@ -1,4 +1,4 @@
-"""Writes rows: `df.write.format("duolog")` and `df.writeStream.format("duolog")`."""
+"""Writers of rows: `df.write.format("duolog")` and `df.writeStream.format("duolog")`."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -19,10 +19,10 @@ from pyspark_duolog.sink.options import SinkOptions
 from pyspark_duolog.sink.staging import Staged, discard, stage
 
 WRITTEN = ("key", "value", "topic", "partition", "timestamp", "headers")
-"""The columns that a sink takes; only `value` has to be there."""
+"""Columns that the sink takes; only `value` is required."""
 _TEXT_TOO = ("key", "value")
 ONLY_BATCH = 0
-"""The number of a batch write, which has no others."""
+"""Batch number of a batch write, which has only one."""
 
 
 def check_written(schema: StructType) -> None:
@@ -30,7 +30,7 @@ def check_written(schema: StructType) -> None:
         if field.name not in WRITTEN:
             known = ", ".join(WRITTEN)
             raise InvalidOption(f"the column '{field.name}' cannot be written; these can: {known}")
-        # As texts, in which it makes no difference whether something may be absent.
+        # Compared as texts, which ignore whether a field is nullable.
         taken = [COLUMNS[field.name].simpleString()]
         if field.name in _TEXT_TOO:
             taken.append(StringType().simpleString())
@@ -43,7 +43,8 @@ def check_written(schema: StructType) -> None:
 
 
 class DuologBatchWriter(DataSourceArrowWriter):
-    """Nothing is in the log unless every task is done; then everything is, once."""
+    """Writes all or nothing: no row is in the log until every task has succeeded, then each is
+    once."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         check_written(schema)
@@ -61,7 +62,8 @@ class DuologBatchWriter(DataSourceArrowWriter):
 
 
 class DuologStreamWriter(DataSourceStreamArrowWriter):
-    """Exactly once: see delivery.py for how, and manifest.py for what is fenced."""
+    """Writes exactly once: see delivery.py for the protocol, and manifest.py for restarted
+    drivers."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         check_written(schema)

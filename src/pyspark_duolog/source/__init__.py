@@ -1,1 +1,1 @@
-"""Topics as data frames: what is read is planned on the driver and read in the tasks."""
+"""Reads topics as data frames: planned on the driver, read in the tasks."""

@@ -1,6 +1,6 @@
-"""The records of one answer of a broker, checked and taken apart while they arrive.
+"""Checks and decodes the records of one Fetch response while they arrive.
 
-What has just been written to memory is still in a cache, where both take half as long.
+Bytes just received are still in a cache, where both take half as long.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from pyspark_duolog.codec.plain import Taking, is_taken
 
 
 class Arriving:
-    """Batches are taken up to the first that is not plain; from there on they are walked over."""
+    """Takes batches up to the first that is not plain; walks over the others."""
 
     def __init__(self, columns: Sequence[str], first_offset: int, end_offset: int) -> None:
         self._columns = columns
@@ -25,21 +25,21 @@ class Arriving:
         self._walk: Walk | None = None
 
     def came(self, records: memoryview, count: int) -> None:
-        """So many bytes of the records are there."""
+        """Process the first `count` bytes of the records, which have arrived."""
         if self._walk is None and not self._is_stuck(records, count):
             return
-        # A batch that is damaged is met again when all of the answer is there.
+        # A damaged batch is met again, and reported, once the whole response is there.
         with suppress(Refusal):
             self._walked(records, count)
 
     def found(self, records: memoryview) -> Batches:
-        """What was not taken of all the records. Refusal where something is damaged."""
+        """Batches of the complete records that were not taken. Refusal if one is damaged."""
         if self._walk is None:
             self._is_stuck(records, len(records))
         return self._walked(records, len(records)).found()
 
     def rows(self, records: memoryview, found: Batches) -> Iterator[pa.RecordBatch]:
-        """Refusal where something is damaged."""
+        """All rows, taken and decoded. Refusal if a batch is damaged."""
         at, next_offset = self._taken()
         if self._taking is not None:
             for part in self._taking.rest():
@@ -53,13 +53,13 @@ class Arriving:
         )
 
     def _taken(self) -> tuple[int, int]:
-        """How many bytes were, and up to which offset."""
+        """Number of bytes taken, and the next offset."""
         if self._taking is None:
             return 0, self._first_offset
         return self._taking.bytes_taken, self._taking.next_offset
 
     def _is_stuck(self, records: memoryview, count: int) -> bool:
-        """Whether what comes next is not taken."""
+        """True if the next batch cannot be taken."""
         if self._taking is None:
             return True
         self._taking.take(records, self._taking.bytes_taken, count)

@@ -1,4 +1,4 @@
-"""Reads what is there now: `spark.read.format("duolog")`."""
+"""Reader of batch queries: `spark.read.format("duolog")`."""
 
 from collections.abc import Iterable, Iterator
 
@@ -29,9 +29,9 @@ class RangePartition(InputPartition):
 class _Pushing:
     """`pushFilters` of a reader, which Spark calls only where push-down is switched on.
 
-    Where it is switched off, Spark refuses readers that have a `pushFilters` of their own, and
-    a plain read would need a setting. Spark looks at the function behind the method, so this
-    one shows the inherited one.
+    If it is switched off, Spark refuses readers that have a `pushFilters` of their own, and a plain
+    read would need a setting. Spark looks at the function behind the method, so this one shows the
+    inherited one.
     """
 
     def __init__(self, reader: "DuologBatchReader") -> None:
@@ -92,7 +92,7 @@ class DuologBatchReader(DataSourceReader):
 
 
 def starting_offsets(brokers: Brokers, options: SourceOptions, seen: Seen, default: int) -> Offsets:
-    """Where a query that has read nothing yet begins."""
+    """Offsets at which a query begins that has read nothing yet."""
     if options.starting_timestamp is None:
         wanted = options.starting_offsets
         return at_bound(seen, default if wanted is None else wanted)

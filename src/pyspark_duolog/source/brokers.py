@@ -1,4 +1,4 @@
-"""What the driver asks the brokers: which topics there are, where they start and end."""
+"""The driver's requests to brokers: topics, their bounds and leaders."""
 
 from collections.abc import Mapping
 
@@ -16,25 +16,25 @@ from pyspark_duolog.source.options import SourceOptions
 from pyspark_duolog.source.planning import Range, Seen, TopicState, only
 
 SAMPLE_BYTES = 64 * 1024
-"""Of each partition, to estimate how large its next records are."""
+"""Bytes fetched from each partition to estimate the size of its next records."""
 
 _NO_EPOCH = -1
 _ABSENT = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 class Brokers(Asking):
-    """What a source asks."""
+    """Requests of a source."""
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options.bootstrap_servers, options.broker_timeout_ms)
         self._options = options
 
     def see(self) -> Seen:
-        """The subscribed topics that are there."""
+        """The subscribed topics that exist, with their bounds."""
         return self.ask(lambda cluster: _see(cluster, self._options))
 
     def offsets_at(self, seen: Seen, timestamp_ms: int) -> dict[TopicPartition, int]:
-        """The first record of each partition that is as young, or the partition's end."""
+        """For each partition, its first record of this time or later, or its end."""
         wanted = {
             (name, partition): timestamp_ms
             for name, topic in seen.items()
@@ -51,11 +51,11 @@ class Brokers(Asking):
     def bytes_per_offset(
         self, offsets: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, float]:
-        """What the records at these offsets take, as stored."""
+        """Average stored size of the records at these offsets."""
         return self.ask(lambda cluster: _sample(cluster, offsets))
 
     def leader(self, wanted: Range) -> Endpoint | None:
-        """Who leads the partition; None when the topic is no longer the one that was meant."""
+        """Leader of the partition; None if the topic was deleted or recreated."""
         return self.ask(lambda cluster: _leader(cluster, wanted))
 
     def bounds(self, wanted: Range) -> Bounds:
@@ -63,7 +63,7 @@ class Brokers(Asking):
         return self.ask(lambda cluster: bounds_of(cluster, [at]))[at]
 
     def epoch_end(self, wanted: Range, epoch: int) -> int:
-        """Where the leader's log of that epoch ends; -1 where it has none."""
+        """End offset of the epoch in the leader's log; -1 if it has no such epoch."""
         return self.ask(lambda cluster: _epoch_end(cluster, wanted, epoch))
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
@@ -73,7 +73,7 @@ class Brokers(Asking):
 async def _see(cluster: Cluster, options: SourceOptions) -> Seen:
     topics = [each for each in await _subscribed(cluster, options) if each.partitions]
     partitions = [(each.name, part.partition) for each in topics for part in each.partitions]
-    # A topic may go while it is asked for; what is missing is as if it had never been seen.
+    # A topic deleted meanwhile is treated as if it had never been seen.
     bounds = await bounds_of(cluster, partitions, missing_ok=True)
     seen = {
         each.name: TopicState(
@@ -116,7 +116,7 @@ async def _leader(cluster: Cluster, wanted: Range) -> Endpoint | None:
         return None
     leader = await cluster.leader(wanted.topic, wanted.partition)
     if leader not in described.brokers:
-        raise Refused("LEADER_NOT_AVAILABLE", f"node {leader}", "nobody knows its address")
+        raise Refused("LEADER_NOT_AVAILABLE", f"node {leader}", "its address is unknown")
     return described.brokers[leader]
 
 
@@ -146,6 +146,6 @@ async def _sample(
         )
         headers = [header for header, _ in iter_batches(fetched.batches)]
         count = headers[-1].next_offset - headers[0].base_offset if headers else 0
-        # Where nothing is left but gaps, nothing is to be limited.
+        # A partition that has only gaps left needs no limit.
         sizes[topic, partition] = len(fetched.batches) / count if count else 0.0
     return sizes

@@ -1,8 +1,8 @@
-"""A connection that a task reads one partition through: Fetch only, synchronous, in place.
+"""A task's connection for one partition: Fetch only, synchronous, without copies.
 
-Tasks are processes that wait for nothing else, and what they wait for is large: answers are
-received straight into one buffer, and the records are left where they lie. Topics are asked for
-by id, so that a broker refuses to read one that was deleted and made anew.
+A task is a process that waits for nothing else, and responses are large: they are received straight
+into one buffer, and the records are decoded in place. Topics are named by id, so that a broker
+refuses to read one that was deleted and recreated.
 """
 
 import socket
@@ -24,18 +24,17 @@ from duolog.wire.kafka.messages import encode_request
 from duolog.wire.kafka.primitives import read_uvarint, skip_tags
 
 FETCH_VERSION = 13
-"""The first that names topics by id."""
+"""First version of Fetch that names topics by id."""
 FRAME_BYTES_MAX = 1 << 30
 CONNECT_SECONDS_MAX = 5.0
 ANSWER_SECONDS_MAX = 30.0
 WAIT_MS = 500
-"""How long a broker keeps a fetch that finds nothing."""
+"""Longest time that a broker parks a fetch that finds nothing."""
 
 _RECEIVE_BYTES = 4 << 20
-"""Asked of the kernel, so that the next answer arrives while the last one is decoded."""
+"""Socket receive buffer, large so that the next response arrives while the last one is decoded."""
 _WAKE_BYTES = 256 << 10
-"""Of an answer, at least, before it is read on: to be woken for every packet costs both sides
-a third more."""
+"""Low-water mark of the socket: waking for every packet costs both sides a third more."""
 _SIZE = Struct(">i")
 _TOP = Struct(">ihi")
 _PARTITION = Struct(">ihq16x")
@@ -45,7 +44,7 @@ _UUID_BYTES = 16
 
 
 def _ignore(records: memoryview, count: int) -> None:
-    """For who reads the records when all are there."""
+    """Do nothing, for callers that read the records once all are there."""
 
 
 class Answer(NamedTuple):
@@ -70,7 +69,7 @@ class FetchConnection:
         self._socket.settimeout(ANSWER_SECONDS_MAX)
 
     def send(self, topic_id: UUID, partition: int, offset: int, bytes_max: int) -> None:
-        """Ask for what follows an offset; the answer is fetched with `receive`."""
+        """Request records from an offset on; `receive` returns the answer."""
         self._correlation_id += 1
         wanted = {
             "partition": partition,
@@ -100,8 +99,11 @@ class FetchConnection:
             raise self._gone(error) from None
 
     def receive(self, came: Callable[[memoryview, int], None] = _ignore) -> Answer:
-        """`came` is told of an answer's records while they arrive: where they lie, and how many
-        bytes of them are there."""
+        """Receive the answer.
+
+        `came` is called while its records arrive: with the view in which they lie, and the number
+        of their bytes received so far.
+        """
         try:
             (size,) = _SIZE.unpack(self._exactly(_SIZE.size))
             if not 0 < size <= FRAME_BYTES_MAX:
@@ -116,15 +118,15 @@ class FetchConnection:
         except OSError as error:
             raise self._gone(error) from None
         except (MalformedMessage, StructError, IndexError) as error:
-            raise Garbled(f"a broker answers with what is no Fetch response: {error}") from None
+            raise Garbled(f"a broker sent an invalid Fetch response: {error}") from None
 
     def close(self) -> None:
         self._socket.close()
 
     def _exactly(self, size: int, came: Callable[[memoryview, int], None] = _ignore) -> memoryview:
         if len(self._buffer) < size:
-            # Larger than this one needs: the next is rarely of quite the same size, and fresh
-            # memory is what costs.
+            # A quarter larger than needed: the next response is rarely of quite the same size, and
+            # fresh memory is slow.
             self._buffer = memoryview(np.empty(size + size // 4, np.uint8).data)
         view = self._buffer[:size]
         received = 0
@@ -141,8 +143,10 @@ class FetchConnection:
         return view
 
     def _what_is_there(self, view: memoryview) -> int:
-        """Of a slow connection, less than it is to be woken for. TimeoutError if that is nothing:
-        then it is not slow, but silent."""
+        """Receive what a slow connection has, below the low-water mark.
+
+        TimeoutError if that is nothing: then the connection is not slow, but silent.
+        """
         self._wake_at(1)
         self._socket.setblocking(False)
         try:
@@ -153,7 +157,8 @@ class FetchConnection:
             self._socket.settimeout(ANSWER_SECONDS_MAX)
 
     def _wake_at(self, count: int) -> None:
-        """Sleep until so many bytes are there, or the connection has ended."""
+        """Set the low-water mark: the socket wakes once so many bytes are there, or the connection
+        ends."""
         if count != self._wakes_at:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
             self._wakes_at = count
@@ -163,19 +168,19 @@ class FetchConnection:
 
 
 def _tell(frame: memoryview, received: int, came: Callable[[memoryview, int], None]) -> None:
-    """What cannot be understood is told of when all of it is there."""
+    """Report the records received so far; malformed heads are reported only by parse_answer."""
     if came is _ignore:
         return
     with suppress(Refused, MalformedMessage, StructError, IndexError):
         _, at = parse_response_header(ApiKey.FETCH, FETCH_VERSION, frame, 0, len(frame))
         _, _, at, end = _parse_head(frame, at)
-        # Beyond what is there lies what an earlier answer left.
+        # Beyond the received bytes lie those of an earlier answer.
         if at <= received:
             came(frame[at:end], min(received, end) - at)
 
 
 def parse_answer(frame: memoryview, at: int) -> Answer:
-    """Of one partition. kio describes the same; its decoder would copy the records."""
+    """Parse the answer for one partition. kio's decoder would copy the records."""
     error, high_watermark, at, end = _parse_head(frame, at)
     frame_end = end
     for _ in ("partition", "topic", "response"):
@@ -186,7 +191,7 @@ def parse_answer(frame: memoryview, at: int) -> Answer:
 
 
 def _parse_head(frame: memoryview, at: int) -> tuple[str | None, int, int, int]:
-    """The error, the high watermark, and from where to where the records lie."""
+    """The error, the high watermark, and the start and end of the records."""
     _, error, _ = _TOP.unpack_from(frame, at)
     at += _TOP.size
     refusal = _name(error)

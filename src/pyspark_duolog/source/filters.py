@@ -1,4 +1,5 @@
-"""What filters of a batch query leave to be read. Spark applies them again to what is read."""
+"""Bounds that the filters of a batch query put on its offsets; Spark re-applies the filters to the
+rows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -21,14 +22,14 @@ _OFFSET_MAX = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Everything that can pass the filters lies within."""
+    """Bounds within which all rows lie that can pass the filters."""
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
     first_offset: int = 0
     end_offset: int = _OFFSET_MAX
     timestamp_ms_min: int | None = None
-    """Only this side: what comes later in a partition may still be older."""
+    """Lower bound only: a later record of a partition may have an older timestamp."""
 
     def has(self, topic: str, partition: int) -> bool:
         in_topics = self.topics is None or topic in self.topics
@@ -36,7 +37,7 @@ class Bounded:
 
 
 def bounded_by(filters: Iterable[Filter]) -> Bounded:
-    """Filters of other columns or kinds narrow nothing."""
+    """Bounds of these filters; filters of other columns or kinds do not narrow them."""
     bounded = Bounded()
     for each in filters:
         match each:
@@ -87,7 +88,7 @@ def _offsets(bounded: Bounded, first_offset: int, end_offset: int = _OFFSET_MAX)
 
 
 def _not_before(bounded: Bounded, moment: datetime) -> Bounded:
-    # Without a zone it is a timestamp of another kind, which is not this column's.
+    # A value without a time zone is a TIMESTAMP_NTZ, which this column is not.
     if moment.tzinfo is None:
         return bounded
     milliseconds = max(0, (moment - _EPOCH) // timedelta(milliseconds=1))

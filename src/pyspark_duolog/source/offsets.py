@@ -1,11 +1,11 @@
-"""How far a streaming query came: what Spark keeps in the checkpoint, as JSON.
+"""Offsets of a streaming query, as Spark keeps them in its checkpoint, in JSON.
 
     {"version": 1, "topics": {"orders": {"id": "…", "next": {"0": 17}, "from": {"1": 0}}}}
 
-`id` tells a topic from another that has its name later. `next` has the next offset to read.
-`from` has where this micro-batch began to read a partition, if that is not where the one
-before ended: the partition is new, or records were lost and the query may go on without them.
-It is written down so that the batch is the same when it is run again.
+`id` tells a topic from a later one of the same name. `next` has the next offset to read. `from`
+has the offset at which this micro-batch began to read a partition, if that is not the end of the
+previous one: the partition is new, or records were lost and the query may go on without them. It
+is written down so that a repeated batch is the same.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ class TopicOffsets(NamedTuple):
     id: str
     next: Mapping[int, int]
     began: Mapping[int, int]
-    """As `from` above, which is a word of Python."""
+    """The field `from` above, which is a keyword of Python."""
 
 
 Offsets = Mapping[str, TopicOffsets]
 
 
 def offsets_to_json(offsets: Offsets) -> dict[str, Any]:
-    """In one order always: Spark compares the texts."""
+    """Encode with a fixed key order, because Spark compares the texts."""
     topics = {}
     for name, topic in sorted(offsets.items()):
         topics[name] = {"id": topic.id, "next": _texts(topic.next)}
@@ -37,7 +37,7 @@ def offsets_to_json(offsets: Offsets) -> dict[str, Any]:
 
 
 def offsets_from_json(value: Any) -> Offsets:
-    """InvalidOffsets for what offsets_to_json would never have written."""
+    """Decode offsets. InvalidOffsets for anything that offsets_to_json would not write."""
     try:
         if value["version"] != VERSION:
             raise InvalidOffsets(
@@ -50,7 +50,7 @@ def offsets_from_json(value: Any) -> Offsets:
             for name, topic in value["topics"].items()
         }
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise InvalidOffsets(f"the checkpoint has offsets that are none: {value}") from None
+        raise InvalidOffsets(f"the checkpoint has malformed offsets: {value}") from None
 
 
 def _texts(partitions: Mapping[int, int]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Every option of the source: declared once, with what it does and how it is read."""
+"""All options of the source, each declared once with its documentation and parser."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from pyspark_duolog.option import (
 )
 
 PartitionOffsets = Mapping[str, Mapping[int, int]]
-"""Per topic and partition; EARLIEST and LATEST are offsets too."""
+"""Offsets by topic and partition; EARLIEST and LATEST are allowed, too."""
 
 _NAMED_OFFSETS = {"earliest": EARLIEST, "latest": LATEST}
 BROKER = "broker"
@@ -110,7 +110,7 @@ OPTIONS: Mapping[str, Option] = {
             "kafka.group.id",
             "",
             str,
-            "Consumer group that a streaming query's progress is committed to, so that its lag "
+            "Consumer group to which a streaming query commits its progress, so that its lag "
             "shows. It may have no members. Without it nothing is committed.",
         ),
         Option("subscribe", "", _names, "Topics to read, separated by commas."),
@@ -118,15 +118,15 @@ OPTIONS: Mapping[str, Option] = {
             "subscribePattern",
             "",
             _pattern,
-            "Topics to read, as a regular expression that matches their whole names; topics that "
-            "are made later count too, internal ones never.",
+            "Regular expression that matches whole names of topics to read, including topics "
+            "created later; internal topics are never read.",
         ),
         Option("assign", "", _assigned, 'Partitions to read: `{"orders": [0, 1]}`.'),
         Option(
             "startingOffsets",
             "",
             _offsets,
-            "Where a batch, or a new streaming query, begins: `earliest`, `latest` or offsets, "
+            "Start of a batch, or of a new streaming query: `earliest`, `latest` or offsets, "
             '`{"orders": {"0": 23, "1": -2}}`, where -2 is the earliest and -1 the latest. '
             "Default: `earliest` in a batch, `latest` in a stream. Partitions that are found "
             "later are read from their start.",
@@ -135,63 +135,62 @@ OPTIONS: Mapping[str, Option] = {
             "startingTimestamp",
             "",
             _milliseconds,
-            "Begin with the first record of each partition that is as young as this, in "
-            "milliseconds since 1970, or at the end where none is. Instead of startingOffsets.",
+            "Start each partition at its first record of this time or later, in milliseconds since "
+            "1970, or at its end if there is none. Replaces startingOffsets.",
         ),
         Option(
             "endingOffsets",
             "latest",
             _offsets,
-            "Where a batch ends: `latest`, or offsets as in startingOffsets. Not for streams.",
+            "End of a batch: `latest`, or offsets as in startingOffsets. Not for streams.",
         ),
         Option(
             "maxOffsetsPerTrigger",
             "",
             read_positive,
-            "Offsets that one micro-batch may take, shared out by how much waits where.",
+            "Limit of offsets per micro-batch, shared among partitions by their backlog.",
         ),
         Option(
             "maxBytesPerTrigger",
             "",
             read_positive,
-            "Bytes, as stored, that one micro-batch may take. An estimate by the next records of "
-            "each partition; at least one offset of each is taken.",
+            "Limit of stored bytes per micro-batch, estimated from the next records of each "
+            "partition; at least one offset of each is taken.",
         ),
         Option(
             "minPartitions",
             "",
             read_positive,
-            "Tasks to read with, at least: ranges of offsets are split until there are as many.",
+            "Minimum number of tasks: ranges of offsets are split until there are as many.",
         ),
         Option(
             "failOnDataLoss",
             "true",
             read_boolean,
-            "Whether a query fails when records that it should read are gone: removed by "
-            "retention, or their topic was deleted or made anew. Otherwise it goes on with what "
-            "is there.",
+            "`true`: fail when records to be read are gone, because retention removed them or "
+            "their topic was deleted or recreated; `false`: go on with the remaining ones.",
         ),
-        Option("includeHeaders", "false", read_boolean, "Whether there is a column of headers."),
+        Option("includeHeaders", "false", read_boolean, "`true`: add the column `headers`."),
         Option(
             "readMode",
             BROKER,
             _read_mode,
-            "`broker`, or `segments`: what lies in sealed segments is read from dataDirectory, and "
-            "only the rest from brokers.",
+            "`broker`, or `segments`: read sealed segments from dataDirectory, and only the rest "
+            "from brokers.",
         ),
         Option(
             "dataDirectory",
             "",
             _directories,
             "Data directories of nodes, or copies of them, as absolute paths separated by commas; "
-            "every task has to see them. Partitions that are in none are read from brokers.",
+            "every task must see them. Partitions found in none are read from brokers.",
         ),
         Option(
             "fetchBytesMax",
             str(16 << 20),
             read_positive,
-            "Bytes that are asked of a broker, or read of a segment, at a time; a task holds about "
-            "three times as many.",
+            "Bytes per fetch from a broker, or per read of a segment; a task buffers about three "
+            "times as many.",
         ),
         BROKER_TIMEOUT,
     )
@@ -202,7 +201,7 @@ _TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What a query was given, checked. The fields are named after the options."""
+    """A query's options, parsed and checked. The fields are named after the options."""
 
     bootstrap_servers: tuple[Endpoint, ...]
     group_id: str | None
@@ -248,10 +247,10 @@ def read_options(given: Mapping[str, str]) -> SourceOptions:
 
 def _check_together(values: Mapping[str, Any]) -> None:
     if sum(values[name] is not None for name in _TOPIC_OPTIONS) != 1:
-        raise InvalidOption(f"exactly one of {', '.join(_TOPIC_OPTIONS)} says what to read")
+        raise InvalidOption(f"exactly one of {', '.join(_TOPIC_OPTIONS)} must be given")
     if values["startingOffsets"] is not None and values["startingTimestamp"] is not None:
         raise InvalidOption("startingOffsets and startingTimestamp cannot both be given")
     if (values["readMode"] == SEGMENTS) != bool(values["dataDirectory"]):
-        raise InvalidOption("readMode=segments and dataDirectory are only given together")
+        raise InvalidOption("readMode=segments and dataDirectory can only be given together")
     if values["endingOffsets"] == EARLIEST:
         raise InvalidOption("the option endingOffsets cannot be earliest")

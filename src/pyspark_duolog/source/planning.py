@@ -1,4 +1,4 @@
-"""Decides what a query reads: where it starts, how far a micro-batch goes, which task reads what.
+"""Plans a query's reads: its start, the end of each micro-batch, and the range of each task.
 
 Pure: told what the brokers have, it returns offsets and ranges.
 """
@@ -19,11 +19,11 @@ class TopicState(NamedTuple):
 
 
 Seen = Mapping[str, TopicState]
-"""Which of the subscribed topics are there, and what of them."""
+"""The subscribed topics that exist, with the bounds of their partitions."""
 
 
 class Range(NamedTuple):
-    """What one task reads."""
+    """Offsets that one task reads."""
 
     topic: str
     topic_id: str
@@ -37,7 +37,8 @@ class Range(NamedTuple):
 
 
 def at_bound(seen: Seen, wanted: int | PartitionOffsets) -> Offsets:
-    """EARLIEST, LATEST, or what a user gave for each partition, which must be there."""
+    """Offsets of all partitions: EARLIEST, LATEST, or those given by a user, which must cover
+    all."""
     if not isinstance(wanted, int):
         _check_given(seen, wanted)
     offsets = {}
@@ -55,9 +56,9 @@ def at_bound(seen: Seen, wanted: int | PartitionOffsets) -> Offsets:
 
 
 def continued(start: Offsets, seen: Seen, *, fail_on_data_loss: bool) -> Offsets:
-    """Where the next micro-batch begins: where the last one ended, and what is new from its start.
+    """Start of the next micro-batch: the end of the last one, and for new partitions their start.
 
-    What is no longer where the query left it raises DataLost, or is begun anew.
+    A partition that no longer has the query's offset raises DataLost, or is read from its start.
     """
     if fail_on_data_loss:
         for name, topic in start.items():
@@ -80,7 +81,7 @@ def continued(start: Offsets, seen: Seen, *, fail_on_data_loss: bool) -> Offsets
 
 
 def advanced(begun: Offsets, end: Mapping[TopicPartition, int]) -> Offsets:
-    """The same beginnings, read up to the given ends."""
+    """The same start offsets, read up to the given ends."""
     return {
         name: topic._replace(next={each: end[name, each] for each in topic.next})
         for name, topic in begun.items()
@@ -88,7 +89,7 @@ def advanced(begun: Offsets, end: Mapping[TopicPartition, int]) -> Offsets:
 
 
 def backlog(begun: Offsets, seen: Seen) -> dict[TopicPartition, int]:
-    """Offsets that wait in each partition."""
+    """Number of unread offsets of each partition."""
     return {
         (name, partition): max(0, seen[name].partitions[partition].end_offset - offset)
         for name, topic in begun.items()
@@ -97,7 +98,7 @@ def backlog(begun: Offsets, seen: Seen) -> dict[TopicPartition, int]:
 
 
 def capped(seen: Seen, until: Seen) -> Seen:
-    """What is there now, but no further than what was there once."""
+    """Current bounds, limited to the end offsets of an earlier look."""
     kept = {}
     for name, state in seen.items():
         before = until.get(name)
@@ -116,9 +117,9 @@ def capped(seen: Seen, until: Seen) -> Seen:
 
 
 def shared_out(waiting: Mapping[TopicPartition, int], total_max: int) -> dict[TopicPartition, int]:
-    """At most `total_max` of what waits, each partition in proportion, rounded fairly.
+    """Up to `total_max` of the waiting offsets, in proportion to each partition's share.
 
-    The total is exactly the maximum wherever enough waits.
+    Rounded fairly: the total is exactly the maximum if enough are waiting.
     """
     total = sum(waiting.values())
     if total <= total_max:
@@ -136,7 +137,8 @@ def within_bytes(
     bytes_per_offset: Mapping[TopicPartition, float],
     bytes_max: int,
 ) -> dict[TopicPartition, int]:
-    """Offsets whose records take about `bytes_max`; at least one of each that waits."""
+    """Offsets whose records take about `bytes_max`; at least one for each partition that has
+    any."""
     total = sum(count * bytes_per_offset[key] for key, count in waiting.items() if count)
     if total <= bytes_max:
         return dict(waiting)
@@ -147,7 +149,7 @@ def within_bytes(
 
 
 def ranges_between(start: Offsets, end: Offsets) -> list[Range]:
-    """What a micro-batch reads. It is the same however often it is asked."""
+    """Ranges that a micro-batch reads; always the same for the same offsets."""
     ranges = []
     for name, topic in sorted(end.items()):
         before = start.get(name)
@@ -157,7 +159,7 @@ def ranges_between(start: Offsets, end: Offsets) -> list[Range]:
             if not 0 <= first_offset <= end_offset:
                 raise InvalidOffsets(
                     f"{place(name, partition)} is to be read from offset {first_offset} "
-                    f"to {end_offset}, which no query does"
+                    f"to {end_offset}, which is impossible"
                 )
             if first_offset < end_offset:
                 ranges.append(Range(name, topic.id, partition, first_offset, end_offset))
@@ -165,7 +167,8 @@ def ranges_between(start: Offsets, end: Offsets) -> list[Range]:
 
 
 def still_there(ranges: Iterable[Range], seen: Seen, *, fail_on_data_loss: bool) -> list[Range]:
-    """The ranges, checked against what the brokers have: DataLost, or what is left of them."""
+    """The ranges as far as the brokers still have them; DataLost if something is missing and must
+    not be."""
     kept = []
     for each in ranges:
         state = seen.get(each.topic)
@@ -186,7 +189,7 @@ def still_there(ranges: Iterable[Range], seen: Seen, *, fail_on_data_loss: bool)
 
 
 def split(ranges: Sequence[Range], count_min: int | None) -> list[Range]:
-    """The same offsets in at least as many ranges, of about the same size."""
+    """The same offsets in at least `count_min` ranges of similar size."""
     total = sum(each.offset_count for each in ranges)
     if count_min is None or len(ranges) >= count_min or not total:
         return list(ranges)
@@ -199,7 +202,7 @@ def split(ranges: Sequence[Range], count_min: int | None) -> list[Range]:
 
 
 def only(seen: Seen, assigned: Mapping[str, Iterable[int]]) -> Seen:
-    """The partitions that a user named; InvalidOffsets when one is not there."""
+    """The partitions that a user named. InvalidOffsets if one does not exist."""
     kept = {}
     for name, partitions in assigned.items():
         if name not in seen:
@@ -237,8 +240,8 @@ def _check_kept(name: str, topic: TopicOffsets, state: TopicState | None) -> Non
         )
     if state.id != topic.id:
         raise DataLost(
-            f"topic '{name}' was deleted and made anew: the query had read {_read_to(topic)} of "
-            f"topic {topic.id}, and now there is {state.id}"
+            f"topic '{name}' was deleted and recreated: the query had read {_read_to(topic)} of "
+            f"topic id {topic.id}, and now the id is {state.id}"
         )
     for partition, offset in topic.next.items():
         bounds = state.partitions.get(partition)
@@ -247,7 +250,7 @@ def _check_kept(name: str, topic: TopicOffsets, state: TopicState | None) -> Non
         if offset < bounds.start_offset:
             raise DataLost(
                 f"{place(name, partition, offset)} was removed before the query had read it; "
-                f"the first that is there is {bounds.start_offset}"
+                f"the first one left is {bounds.start_offset}"
             )
         if offset > bounds.end_offset:
             raise DataLost(_beyond_the_end(name, partition, offset, bounds))
@@ -255,8 +258,8 @@ def _check_kept(name: str, topic: TopicOffsets, state: TopicState | None) -> Non
 
 def _beyond_the_end(name: str, partition: int, offset: int, bounds: Bounds) -> str:
     return (
-        f"{place(name, partition, offset)} is said to be read, but there is nothing from "
-        f"offset {bounds.end_offset} on: the checkpoint or the offsets given are not of this topic"
+        f"{place(name, partition, offset)} lies beyond the partition's end, "
+        f"offset {bounds.end_offset}: the checkpoint or the offsets given are not of this topic"
     )
 
 

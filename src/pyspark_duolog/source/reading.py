@@ -1,4 +1,4 @@
-"""What a task does: reads one range of offsets, whatever the brokers go through meanwhile."""
+"""A task's work: reads one range of offsets, through fail-overs and restarts of brokers."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -20,12 +20,12 @@ from pyspark_duolog.source.planning import Range
 from pyspark_duolog.source.segments import partition_directory, sealed_chunks
 
 _GONE = frozenset(("UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION"))
-"""Perhaps: a broker that has just become the leader may not have heard of the topic."""
+"""Errors of a deleted topic; transient, too, as a new leader may not know the topic yet."""
 _OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 
 
 class RangeReader:
-    """Reads on where it was when a broker goes away and comes back, or another one leads."""
+    """Reads one range; resumes where it was when a broker returns or another one leads."""
 
     def __init__(self, options: SourceOptions, wanted: Range, schema: pa.Schema) -> None:
         self._options = options
@@ -36,7 +36,7 @@ class RangeReader:
         self._connection: FetchConnection | None = None
         self._is_asked = False
         self._arriving: Arriving | None = None
-        """What was received last."""
+        """Records of the response received last."""
         self._patient_until = 0.0
 
     def read(self) -> Iterator[pa.RecordBatch]:
@@ -61,7 +61,8 @@ class RangeReader:
             self._disconnect()
 
     def _sealed(self) -> Iterator[pa.RecordBatch]:
-        """What can be read without a broker, in so far as the leader has the same."""
+        """Rows from sealed segments, read without a broker, as far as the leader has the same
+        log."""
         wanted = self._wanted
         directory = partition_directory(self._options.data_directory, wanted)
         if directory is None:
@@ -72,19 +73,19 @@ class RangeReader:
             epoch = chunk.last_epoch
             if epoch not in epoch_ends:
                 epoch_ends[epoch] = Brokers(self._options).epoch_end(wanted, epoch)
-            # Two logs that agree on the epoch of an offset agree on everything before it. A
-            # node that was cut off may have more, which nobody else ever had.
+            # Two logs that agree on the epoch of an offset agree on everything before it. The log
+            # of a node that was cut off may end with records that no other node has.
             if chunk.next_offset > epoch_ends[epoch]:
                 return
             yield from self._completed(chunk.rows, self._at)
             self._at = chunk.next_offset
 
     def _answer(self) -> Answer | None:
-        """None when there is nothing more to read, because the topic has gone."""
+        """The next response; None if nothing is left to read, because the topic is gone."""
         if self._connection is None:
             leader = Brokers(self._options).leader(self._wanted)
             if leader is None:
-                self._lose(f"{self._place()} is gone: its topic was deleted, or made anew")
+                self._lose(f"{self._place()} is gone: its topic was deleted, or recreated")
                 self._at = self._wanted.end_offset
                 return None
             self._connection = FetchConnection(leader, client_id=CLIENT_ID)
@@ -95,7 +96,8 @@ class RangeReader:
         return self._connection.receive(self._arriving.came)
 
     def _taken(self, answer: Answer) -> Iterator[pa.RecordBatch]:
-        """What an answer has of the range. The next one is asked for before this is decoded."""
+        """Rows of a response that lie in the range. The next one is requested before this one is
+        decoded."""
         first_offset, arriving = self._at, self._arriving
         assert arriving is not None
         try:
@@ -134,7 +136,7 @@ class RangeReader:
         if answer.error == _OUT_OF_RANGE:
             start_offset, end_offset = Brokers(self._options).bounds(self._wanted)
             if start_offset <= self._at <= end_offset:
-                # Another broker leads, and has what the one that was asked has not.
+                # Another broker leads now, and has the offset that this one lacks.
                 self._pause(Refused(answer.error, self._place()))
                 return
             self._lose(
@@ -161,7 +163,7 @@ class RangeReader:
         try:
             self._ask(connection)
         except Unreachable:
-            # What has arrived is still good; the next turn connects again.
+            # The response that has arrived is still good; the next turn reconnects.
             self._disconnect()
 
     def _be_patient(self) -> None:

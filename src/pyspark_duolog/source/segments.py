@@ -1,10 +1,9 @@
 """Sealed segments of a data directory, read without a broker.
 
-A sealed segment is never written to again, so it can be read where it lies, or as a copy. The
-newest segment of a directory is never taken for sealed, even in a copy. Whatever is not as it
-should be ends the reading here, at a known offset, from where a broker is asked: a file that is
-missing or cut short, a gap before the next file, a wrong checksum. What compaction leaves inside
-of a file is no gap.
+A sealed segment is never written to again, so it can be read in place, or from a copy. The newest
+segment of a directory is never taken for sealed, even in a copy. Any defect ends the reading here,
+at a known offset from where a broker is asked: a missing or truncated file, a gap before the next
+file, a wrong checksum. Holes that compaction leaves inside a file are no gaps.
 """
 
 import os
@@ -26,17 +25,17 @@ from pyspark_duolog.source.planning import Range
 _LOG_NAMES = "[0-9]" * 20 + ".log"
 _INDEX_ENTRY = np.dtype([("relative_offset", ">u4"), ("position", ">u4")])
 _READ_BYTES = 1 << 18
-"""At a time, so that what was read stays in a processor's own cache until it is checked."""
+"""Bytes per read, so that they stay in the processor's cache until they are checked."""
 
 
 class Chunk(NamedTuple):
-    """Some whole batches of one segment."""
+    """Some complete, consecutive batches of one segment."""
 
     base_offset: int
     next_offset: int
     last_epoch: int
     rows: Iterable[pa.RecordBatch]
-    """Those that are wanted; to be taken before the next chunk is asked for."""
+    """Wanted rows; to be consumed before the next chunk is requested."""
 
 
 class _Wanted(NamedTuple):
@@ -45,7 +44,7 @@ class _Wanted(NamedTuple):
 
 
 def partition_directory(directories: Sequence[Path], wanted: Range) -> Path | None:
-    """Where the partition lies, of this very topic; None where it is not held."""
+    """Directory of the partition, if one holds this very topic; else None."""
     for directory in directories:
         if not directory.is_dir():
             raise InvalidOption(f"there is no data directory '{directory}' where a task runs")
@@ -58,7 +57,8 @@ def partition_directory(directories: Sequence[Path], wanted: Range) -> Path | No
 def sealed_chunks(
     directory: Path, wanted: Range, columns: Sequence[str], bytes_max: int
 ) -> Iterator[Chunk]:
-    """From the first wanted offset on, without a gap, up to the active segment or the end."""
+    """Chunks from the first wanted offset on, without a gap, up to the active segment or the
+    end."""
     bases = sorted(int(path.stem) for path in directory.glob(_LOG_NAMES))
     next_offset = wanted.first_offset
     first = bisect_right(bases, next_offset) - 1
@@ -81,14 +81,14 @@ def _chunks(
     try:
         file = os.open(stem.with_suffix(".log"), os.O_RDONLY)
     except FileNotFoundError:
-        # Retention was faster.
+        # Retention has removed the segment meanwhile.
         return
     try:
         start = _indexed_position(stem.with_suffix(".index"), first_offset - base)
         chunks = _read(file, start, first_offset, wanted, buffer)
         first = next(chunks, None)
         if start and (first is None or first.base_offset > first_offset):
-            # The index cannot be believed.
+            # The index is wrong: read from the start of the segment.
             chunks = _read(file, 0, first_offset, wanted, buffer)
             first = next(chunks, None)
         if first is not None:
@@ -120,14 +120,14 @@ def _read(
             position += found.bytes_read
             yield chunk
         elif count == len(buffer) and count < DECOMPRESSED_BYTES_MAX:
-            # One batch is larger than all of this.
+            # One batch is larger than the buffer.
             buffer = _memory(2 * count)
         else:
             return
 
 
 def _taken(file: int, position: int, taking: Taking, buffer: memoryview) -> Iterator[Part]:
-    """What is plain from here on, of no more at a time than the buffer holds."""
+    """Plain batches from a position on, in parts of at most the buffer's size."""
     piece = buffer[:_READ_BYTES]
     handed_on = 0
     while count := os.preadv(file, [piece], position + taking.bytes_taken):
@@ -136,7 +136,7 @@ def _taken(file: int, position: int, taking: Taking, buffer: memoryview) -> Iter
         if taking.bytes_taken - handed_on >= len(buffer) - len(piece):
             handed_on = taking.bytes_taken
             yield from taking.rest()
-        # What is left of a piece is read again, with what follows it.
+        # The untaken end of a piece is read again, together with what follows.
         if not taken or taking.is_stuck:
             break
     yield from taking.rest()
@@ -155,7 +155,7 @@ def _decoded(buffer: memoryview, found: Batches, first_offset: int, wanted: _Wan
 
 
 def _fill(file: int, position: int, view: memoryview, walk: Walk) -> int:
-    """How much there was to read. The batches are gone through as they come."""
+    """Fill the buffer, walking over the batches as they are read; returns the bytes read."""
     filled = 0
     while filled < len(view):
         count = os.preadv(file, [view[filled : filled + _READ_BYTES]], position + filled)
@@ -167,12 +167,12 @@ def _fill(file: int, position: int, view: memoryview, walk: Walk) -> int:
 
 
 def _memory(size: int) -> memoryview:
-    """Of numpy, which asks for huge pages: records are looked up all over it."""
+    """Memory from numpy, which requests huge pages: records are looked up all over it."""
     return np.empty(size, np.uint8).data
 
 
 def _indexed_position(index: Path, relative_offset: int) -> int:
-    """A batch boundary at or before the offset, as far as the index can be believed."""
+    """A batch boundary at or before the offset, if the index is right."""
     try:
         data = index.read_bytes()
     except FileNotFoundError:

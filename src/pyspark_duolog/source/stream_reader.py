@@ -1,4 +1,4 @@
-"""Reads on and on: `spark.readStream.format("duolog")`."""
+"""Reader of streaming queries: `spark.readStream.format("duolog")`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -43,7 +43,7 @@ Json = dict[str, Any]
 
 
 class DuologStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Lives in a process of the driver; a copy of it in every task reads."""
+    """Plans in a process of the driver; a copy of it reads in every task."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         check_schema(schema)
@@ -51,7 +51,7 @@ class DuologStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._brokers = Brokers(options)
         self._until: Seen | None = None
-        """What was there when a query that reads only this was started."""
+        """Bounds at the start of a query that reads only what is there by then (availableNow)."""
         self._latest: Seen = {}
         self._committed: Mapping[TopicPartition, int] = {}
 
@@ -63,7 +63,7 @@ class DuologStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offsets_to_json(starting_offsets(self._brokers, self._options, seen, LATEST))
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        # Only one can be told to Spark; where there are two, both are held to all the same.
+        # Spark takes only one limit; if both are given, `_limited` applies both.
         if self._options.max_offsets_per_trigger is not None:
             return ReadMaxRows(self._options.max_offsets_per_trigger)
         if self._options.max_bytes_per_trigger is not None:
@@ -76,8 +76,8 @@ class DuologStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._until is not None:
             seen = capped(seen, self._until)
         begun = continued(offsets, seen, fail_on_data_loss=self._options.fail_on_data_loss)
-        # Spark asks for more when everything before is done, and this is the one call that
-        # follows the last batch: its `commit` comes late, or never.
+        # Spark asks for more once the last batch is done, and this is the only call that surely
+        # follows it: its `commit` comes late, or never.
         self._report(offsets)
         waiting = backlog(begun, seen)
         if not isinstance(limit, ReadAllAvailable):
@@ -134,7 +134,7 @@ class DuologStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return waiting
 
     def _report(self, offsets: Offsets) -> None:
-        """Commit to the group, if there is one, what has not been committed yet."""
+        """Commit the offsets to the consumer group, if there is one and they are new."""
         group = self._options.group_id
         reached = {
             (name, partition): offset
@@ -148,7 +148,7 @@ class DuologStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _query() -> str:
-    """Which streaming query this task is of."""
+    """Id of the streaming query that this task belongs to, for error texts."""
     context = TaskContext.get()
     if context is None:
         return "a query"

@@ -87,8 +87,8 @@ def test_what_is_no_authority_is_refused(authority: Authority) -> None:
     for certificate, key, said in [
         (b"", other.key, "cannot be read"),
         (other.certificate, b"nonsense", "cannot be read"),
-        (authority.signed.certificate, other.key, "another key"),
-        (authority.signed.certificate, foreign, "of another kind"),
+        (authority.signed.certificate, other.key, "does not belong to the key"),
+        (authority.signed.certificate, foreign, "not an elliptic-curve key"),
     ]:
         with pytest.raises(UnusableAuthority, match=said):
             Authority.load(Signed(certificate, key))

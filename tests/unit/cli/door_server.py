@@ -26,6 +26,8 @@ class DoorServer:
             "GetQueueAttributes": lambda asked: {
                 "Attributes": {"QueueArn": ARN + asked["QueueUrl"].removeprefix(URL)}
             },
+            "ListQueues": lambda asked: {"QueueUrls": []},
+            "GET /queues": lambda asked: {"queues": []},
         }
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.headers: list[dict[str, str]] = []

@@ -20,6 +20,8 @@ def registered_commands() -> set[str]:
     found = set()
     for noun in root.list_commands(context):
         command = root.get_command(context, noun)
+        if command.hidden:
+            continue
         verbs = command.list_commands(context) if isinstance(command, TyperGroup) else [""]
         found |= {f"{noun} {verb}".strip() for verb in verbs}
     return found

@@ -33,6 +33,7 @@ from duolog.model.queue_errors import (
 
 FIFO = {"FifoQueue": "true"}
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
+OUR_OWN = {name for name in QUEUE_ATTRIBUTES if name.startswith(EXTENSION_PREFIX)}
 SOURCES = Path(duolog.__file__).parent
 ONLY_SHOWN = {"policy", "kms_master_key_id", "kms_reuse_seconds", "sse_enabled"}
 """Fields of attributes that are kept and told, and change nothing."""
@@ -79,16 +80,17 @@ def test_every_attribute_is_on_the_reference_page() -> None:
 def test_without_attributes_everything_is_as_sqs_has_it() -> None:
     config = parse_queue_config("orders", {})
     assert config == QueueConfig()
-    assert attribute_texts(config) == {
+    texts = attribute_texts(config)
+    assert {name: text for name, text in texts.items() if name not in OUR_OWN} == {
         "DelaySeconds": "0",
         "MaximumMessageSize": "1048576",
         "MessageRetentionPeriod": "345600",
         "ReceiveMessageWaitTimeSeconds": "0",
         "VisibilityTimeout": "30",
         "SqsManagedSseEnabled": "false",
-        "duolog:Delivery": "at-least-once",
-        "duolog:RetainDeleted": "0",
-        "duolog:PushConcurrency": "4",
+    }
+    assert {name: texts.get(name, "") for name in OUR_OWN} == {
+        name: QUEUE_ATTRIBUTES[name].default_text for name in OUR_OWN
     }
 
 

@@ -93,7 +93,7 @@ class Decoder(Generic[A]):
     """Decodes answers of one kind. Raises Refused, and NoAnswer for anything else."""
 
     def __init__(self, kind: type[A], *, streamed: bool = False) -> None:
-        """`streamed` is for calls whose answers the gateway wraps as it does in a stream."""
+        """`streamed` is for calls whose answers the gateway wraps in `result`, as in a stream."""
         self._answers = msgspec.json.Decoder(kind, strict=False)
         self._is_streamed = streamed
 

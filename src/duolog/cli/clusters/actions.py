@@ -1,4 +1,4 @@
-"""What `duolog cluster` asks of a running cluster."""
+"""Actions of `duolog cluster` on a running cluster."""
 
 from datetime import UTC, datetime
 

@@ -63,7 +63,7 @@ def read_advice(file: Path) -> Advice:
 
 
 def planned(action: Action, topic: TopicInfo) -> Row:
-    """What it would change. Failure for what the topic does not have."""
+    """The change that an action would make, as a row. Failure if the topic lacks the partition."""
     count = len(topic.partitions)
     if isinstance(action, AddPartitions):
         is_so = action.partitions <= count

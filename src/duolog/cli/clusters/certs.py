@@ -1,4 +1,4 @@
-"""What `duolog cluster certs` does: files that let the nodes of a cluster know each other."""
+"""`duolog cluster certs`: writes files by which the nodes of a cluster authenticate each other."""
 
 import os
 import re
@@ -54,7 +54,7 @@ def certs(cluster: str, out: Path, nodes: Sequence[str], days: int, form: Format
 
 
 def parse_node(text: str) -> NodeHosts:
-    """`1=host1,10.0.0.1`."""
+    """Parse a node and its hosts, such as `1=host1,10.0.0.1`."""
     number, equals, names = text.partition("=")
     hosts = tuple(names.split(","))
     if not equals or not (number.isascii() and number.isdigit() and len(number) < 10):
@@ -82,7 +82,7 @@ def _is_host(text: str) -> bool:
 
 
 def _authority(cluster: str, out: Path, now: datetime) -> Authority:
-    """The one in the directory; a new one where there is none."""
+    """The authority in the directory, created if there is none."""
     certificate, key = out / "ca.pem", out / "ca.key"
     if not certificate.exists() and not key.exists():
         made = Authority.make(cluster, now=now)
@@ -136,7 +136,8 @@ def _write(signed: Signed, certificate: Path, key: Path) -> None:
 
 
 def _replace(path: Path, content: bytes, mode: int) -> None:
-    """A key is never readable by others, not even while it is being written."""
+    """Write the file atomically. A key is never readable by others, not even while it is
+    written."""
     beside = path.with_name(f".{path.name}.new")
     beside.unlink(missing_ok=True)
     with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:

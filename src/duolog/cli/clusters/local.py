@@ -1,4 +1,4 @@
-"""The cluster on this machine: run it, and tell it what to do."""
+"""The cluster on this machine: runs it, and sends it orders."""
 
 import asyncio
 import sys

@@ -1,1 +1,1 @@
-"""`duolog group`: consumer groups and how far they came. The command lines are in commands.py."""
+"""`duolog group`: consumer groups and their progress. The command lines are in commands.py."""

@@ -1,4 +1,4 @@
-"""What `duolog group ls|info|reset` do."""
+"""Actions behind `duolog group ls|info|reset`."""
 
 import time
 from typing import NamedTuple
@@ -26,9 +26,9 @@ _RESET_COLUMNS = ("topic", "partition", "from_offset", "to_offset", "skipped", "
 
 class Selection(NamedTuple):
     topics: frozenset[str]
-    """Empty is every topic of which the group committed something."""
+    """Topics; empty stands for all that the group has committed offsets of."""
     partitions: frozenset[int]
-    """Empty is all."""
+    """Partitions; empty stands for all."""
 
 
 async def list_all(address: Endpoint, form: Format) -> None:

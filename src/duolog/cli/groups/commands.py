@@ -1,4 +1,4 @@
-"""The command lines of `duolog group`. What a command needs is imported when it runs."""
+"""The command lines of `duolog group`. Each command imports its modules when it runs."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What `duolog queue create|ls|info|purge|replay|rm` do."""
+"""Actions behind `duolog queue create|ls|info|purge|replay|rm`."""
 
 import json
 import time
@@ -25,7 +25,7 @@ _COLUMNS = ("name", "kind", "partitions", "ready", "in_flight", "delayed")
 
 
 class Wanted(NamedTuple):
-    """Of a new queue."""
+    """Properties of a new queue."""
 
     attributes: list[str] | None
     tags: list[str] | None

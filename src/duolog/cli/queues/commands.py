@@ -1,4 +1,4 @@
-"""The command lines of `duolog queue`. What a command needs is imported when it runs."""
+"""The command lines of `duolog queue`. Each command imports its modules when it runs."""
 
 from enum import StrEnum
 from typing import Annotated

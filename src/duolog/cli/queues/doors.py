@@ -1,4 +1,4 @@
-"""The two HTTP doors of a node, and the credentials for the one that wants them."""
+"""The SQS and admin doors of a node, with credentials for the SQS door."""
 
 import os
 import time
@@ -24,7 +24,7 @@ class Doors:
         return OperatorClient(door_address("admin", self.admin, self.config))
 
     def _credentials(self) -> Credentials | None:
-        """From the variables that every AWS tool reads."""
+        """Credentials from the environment variables that every AWS tool reads."""
         access_key = os.environ.get("AWS_ACCESS_KEY_ID")
         secret_key = os.environ.get("AWS_SECRET_ACCESS_KEY")
         if not access_key or not secret_key:

@@ -1,4 +1,4 @@
-"""What `duolog queue peek` does."""
+"""Action behind `duolog queue peek`."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class Wanted(NamedTuple):
     from_offset: int
     limit: int
     partition: int | None
-    """None is all."""
+    """A single partition, or None for all."""
 
 
 async def peek(doors: Doors, name: str, wanted: Wanted, form: Format) -> None:

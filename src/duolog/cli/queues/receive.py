@@ -1,4 +1,4 @@
-"""What `duolog queue receive` does."""
+"""Action behind `duolog queue receive`."""
 
 import base64
 import math
@@ -42,7 +42,7 @@ async def receive(doors: Doors, name: str, wanted: Wanted, form: Format) -> None
                 messages = await _receive(client, url, name, left, remaining, wanted)
                 for message in messages:
                     rows.write(_row(name, message))
-                # What is deleted must have left this process first.
+                # Messages must have left this process before they are deleted.
                 sys.stdout.flush()
                 if wanted.delete and messages:
                     await _delete(client, url, name, messages)
@@ -108,7 +108,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _text(value: MessageAttributeValue) -> str:
-    """Binary values in base64, as on the wire."""
+    """The value as text; binary ones in base64, as on the wire."""
     if value.binary_value is not None:
         return base64.b64encode(value.binary_value).decode()
     return value.string_value or ""

@@ -1,4 +1,4 @@
-"""What `duolog queue redrive` does: starts a task on the node, and watches it."""
+"""Action behind `duolog queue redrive`: starts a task on the node, and watches it."""
 
 import asyncio
 import sys
@@ -21,7 +21,7 @@ _DONE = "COMPLETED"
 _COLUMNS = ("source", "destination", "status", "moved", "to_move")
 
 Show = Callable[[int, int], None]
-"""Told how many messages were moved, and of how many."""
+"""Called with the number of messages moved, and of those to move."""
 
 
 async def redrive(
@@ -53,7 +53,7 @@ async def redrive(
 async def _latest(
     client: QueueClient, source_arn: str, subject: str
 ) -> ListMessageMoveTasksResultEntry:
-    """A queue has one task at a time, and the latest comes first: that is ours."""
+    """The task just started: a queue has one at a time, and the latest comes first."""
     request = ListMessageMoveTasksRequest(source_arn, 1)
     result = await client.call(request, subject)
     task: ListMessageMoveTasksResultEntry = result.results[0]
@@ -78,7 +78,7 @@ async def _watch(
 
 @contextmanager
 def _progress(name: str) -> Iterator[Show]:
-    """A bar on a terminal; elsewhere nothing, so that logs stay readable."""
+    """A progress bar on a terminal; elsewhere nothing, so that logs stay readable."""
     if not sys.stderr.isatty():
         yield lambda moved, to_move: None
         return

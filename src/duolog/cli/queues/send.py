@@ -1,4 +1,4 @@
-"""What `duolog queue send` does: batches of ten of what one read of standard input brought."""
+"""Action behind `duolog queue send`: sends the lines of each read of stdin in batches of ten."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -22,14 +22,14 @@ from duolog.wire.sqs.messages import (
 
 ENTRIES_PER_BATCH_MAX = 10
 BATCH_BYTES_MAX = 1 << 20
-"""Of bodies and attributes together, as SQS has it."""
+"""Limit of bodies and attributes together, as in SQS."""
 
 _COLUMNS = {"id": 36, "sequence_number": 20}
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What all messages of one command have in common."""
+    """Properties shared by all messages of one command."""
 
     group: str | None
     dedup: str | None
@@ -131,7 +131,7 @@ def _texts() -> Iterator[list[str]]:
 
 
 def _batches(given: Iterable[list[str]], template: Template) -> Iterator[list[str]]:
-    """What came together goes together, as far as SQS takes it."""
+    """Cut the lines of each read into batches that SQS accepts."""
     overhead = template.attribute_bytes
     for bodies in given:
         batch: list[str] = []

@@ -1,4 +1,4 @@
-"""What `duolog topic create|ls|info|rm` do."""
+"""Actions behind `duolog topic create|ls|info|rm`."""
 
 import asyncio
 from typing import Any
@@ -97,7 +97,7 @@ def _partitions(*topics: TopicInfo) -> list[TopicPartition]:
 
 
 def _record_count(topic: TopicInfo, bounds: dict[TopicPartition, Bounds]) -> int:
-    """Offsets, strictly: compaction leaves gaps that only reading would find."""
+    """Number of offsets; compaction leaves gaps that only reading would find."""
     return sum(bounds[at].offset_count for at in _partitions(topic) if at in bounds)
 
 

@@ -1,4 +1,4 @@
-"""What `duolog topic consume` does."""
+"""Action behind `duolog topic consume`."""
 
 import base64
 import sys
@@ -25,11 +25,11 @@ _COLUMNS = {"partition": 9, "offset": 10, "timestamp_ms": 13, "key": 16, "value"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which records, and how to print them."""
+    """Selection of records, and their output format."""
 
     range: Range
     partitions: list[int]
-    """Empty is all."""
+    """Partitions to read; empty stands for all."""
     count: int | None
     follow: bool
     render: Render | None
@@ -116,7 +116,7 @@ def _row(topic: str, partition: int, record: Record) -> Row:
 
 
 def _content(name: str, content: bytes | None) -> Row:
-    """As text. What is none is null, and beside it in base64."""
+    """The content as text; if it is not UTF-8, null, and a field beside it in base64."""
     if content is None:
         return {name: None}
     try:

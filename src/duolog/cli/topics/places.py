@@ -1,4 +1,4 @@
-"""What partitions and positions on a command line mean in a topic."""
+"""Partitions and positions of a command line, resolved in a topic."""
 
 from collections.abc import Collection, Sequence
 
@@ -9,7 +9,7 @@ from duolog.client.offsets import NO_OFFSET, Bounds, TopicPartition, list_offset
 
 
 async def chosen_partitions(cluster: Cluster, topic: str, named: Collection[int]) -> Sequence[int]:
-    """Those that are named, which have to be there, or all."""
+    """The named partitions, which must exist, or all."""
     known = range(len((await cluster.topic(topic)).partitions))
     for partition in named:
         if partition not in known:
@@ -21,7 +21,7 @@ async def chosen_partitions(cluster: Cluster, topic: str, named: Collection[int]
 async def resolve(
     cluster: Cluster, position: Position, bounds: dict[TopicPartition, Bounds]
 ) -> dict[TopicPartition, int]:
-    """The offset that a position means in each partition, within what there is."""
+    """Offset of a position in each partition, clamped to its bounds."""
     match position.kind:
         case "start":
             return {at: each.start_offset for at, each in bounds.items()}

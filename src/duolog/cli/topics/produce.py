@@ -1,4 +1,4 @@
-"""What `duolog topic produce` does: batches of what one read of standard input brought."""
+"""Action behind `duolog topic produce`: produces the lines of each read of stdin in batches."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ from duolog.records import compression
 from duolog.records.record import Record
 
 BATCH_BYTES_MAX = 512 << 10
-"""Half of what a topic takes by default, leaving room for what surrounds each value."""
+"""Half of a topic's default limit, which leaves room for the overhead of each value."""
 
 _RECORD_OVERHEAD_BYTES = 32
 _COLUMNS = {"partition": 9, "offset": 12, "timestamp_ms": 13}
@@ -32,7 +32,7 @@ _CODECS = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What all records of one command have in common."""
+    """Properties shared by all records of one command."""
 
     key: bytes | None
     headers: tuple[tuple[str, bytes], ...]
@@ -99,7 +99,7 @@ class _Sending:
         self._partitions = await chosen_partitions(self._cluster, self._topic, named)
 
     async def send(self, values: Sequence[bytes]) -> list[tuple[int, Record]]:
-        """Every record with its partition, and with the offset that it has got."""
+        """Send the values; returns each record with its partition and offset."""
         records = [self._template.record(value) for value in values]
         partition = self._choose()
         base_offset = await self._producer.send(self._topic, partition, records)
@@ -112,7 +112,7 @@ class _Sending:
         await self._cluster.close()
 
     def _choose(self) -> int:
-        """By key as other clients do; without one, whole batches in turn."""
+        """Partition by key, as other clients do; without a key, whole batches take turns."""
         key = self._template.key
         if key is not None:
             return self._partitions[partition_of(key, len(self._partitions))]

@@ -1,4 +1,4 @@
-r"""Prints records as a format says, in kcat's letters: `%p %o %k %s\n`."""
+r"""Formats records by a template in kcat's letters: `%p %o %k %s\n`."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from duolog.cli.failures import ExitCode, Failure
 from duolog.records.record import Record
 
 Render = Callable[[str, int, Record], bytes]
-"""Of a topic, a partition and a record."""
+"""Formats a record of a topic and partition."""
 
 _FIELDS: dict[str, Render] = {
     "t": lambda topic, partition, record: topic.encode(),
@@ -57,7 +57,7 @@ def _unknown(what: str, known: str) -> Failure:
 
 
 def _size(content: bytes | None) -> bytes:
-    """-1 for what is absent, as kcat says it."""
+    """Size of the content; -1 if it is absent, as in kcat."""
     return b"-1" if content is None else b"%d" % len(content)
 
 

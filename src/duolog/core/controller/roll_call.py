@@ -33,7 +33,7 @@ def _counted_on(image: ClusterImage) -> dict[int, int]:
 def _lost(known: dict[int, int], image: ClusterImage, now_ms: int) -> Iterator[Event]:
     for node in sorted(known.keys() - image.live.keys()):
         led = sum(entry.state.leader == node for entry in image.entries.values())
-        text = f"Its lease has ended. Other nodes take over the {led} partitions that it led."
+        text = f"Its lease has ended. It led {led} partitions; other nodes take them over."
         yield Event(now_ms, "node lost", f"node {node}", text)
 
 

@@ -75,7 +75,8 @@ class _Generation:
         """Keys in the order in which they were added, which is that of their offsets."""
         self._first_offsets = array("q")
         self._times_ms = array("q")
-        """Time of sending from the offset at the same index on; one entry per millisecond."""
+        """Time at which messages from the offset at the same index in _first_offsets on were sent;
+        one entry per millisecond."""
 
     def add(self, key: bytes, offset: int, sent_ms: int) -> None:
         # An expired twin would keep its place in the order.

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from duolog.records.delivery_image import Image, from_column, is_ascending, to_column
 
 SENT_TIMES_MAX = 65_536
-"""Limit of seconds told apart: one megabyte."""
+"""Limit of remembered seconds, which then take one megabyte."""
 
 
 class SentTimes:

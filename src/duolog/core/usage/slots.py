@@ -200,7 +200,7 @@ class Interval(NamedTuple):
 
 
 def read_interval(data: bytes) -> Interval | None:
-    """Parses a file; None if it was never begun, or is another kind of file."""
+    """Parses a file of counters; None if it was never begun, or is another kind of file."""
     if len(data) < SLOT_BYTES:
         return None
     head = _unpack_words(data, 0)

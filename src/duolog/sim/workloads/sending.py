@@ -24,7 +24,7 @@ DELAYS_SECONDS = (0, 0, 0, 0, 1, 4)
 REPETITION_SHARE = 0.2
 """Share of FIFO sends after which an earlier, acknowledged send is repeated."""
 REPEATABLE_MAX = 20
-"""Latest sends that a sender remembers in order to repeat one."""
+"""Limit of remembered sends, any of which may be repeated."""
 REPETITION_AGE_MAX_NS = 90 * NS_PER_S
 """Age limit of repeated sends: clocks differ by minutes, and deduplication ids expire after
 five."""

@@ -1,4 +1,4 @@
-"""Results that are lists of like entries, made from columns.
+"""Results that are lists of similar entries, made from columns.
 
 Messages that a turn delivers or accepts are in columns: ids, digests, bodies. The JSON answers to
 all its requests are written from these in one go, by _rows.c where it could be built.

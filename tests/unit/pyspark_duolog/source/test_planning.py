@@ -63,8 +63,8 @@ def test_what_is_new_is_read_from_its_start_and_that_is_written_down() -> None:
 
 LOSSES = [
     (seen((3, 9)), "at offset 2 was removed before the query had read it"),
-    (seen((0, 1)), "partition 0 of topic 'orders' at offset 2 is said to be read"),
-    (seen((0, 9), id="y"), "made anew: the query had read partition 0 up to offset 2"),
+    (seen((0, 1)), "partition 0 of topic 'orders' at offset 2 lies beyond the partition's end"),
+    (seen((0, 9), id="y"), "recreated: the query had read partition 0 up to offset 2"),
     ({}, "topic 'orders' was deleted"),
     (seen(), "partition 0 of topic 'orders' at offset 2 is no longer there"),
 ]

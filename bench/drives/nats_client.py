@@ -1,5 +1,4 @@
-"""A blocking NATS client that pipelines, which nats-py does not: it flushes every publish,
-and the server's cost for each message would be that of a lone one."""
+"""A blocking NATS client for what surrounds a run: streams are made before it, dropped after."""
 
 import json
 import socket
@@ -15,12 +14,11 @@ class NatsClient:
         self._stream.readline()
         self._socket.sendall(b'CONNECT {"verbose":false}\r\nSUB %b 1\r\n' % INBOX.encode())
 
-    def publish(self, subject: str, payload: bytes, times: int = 1) -> None:
-        """In one write; each is answered to the inbox."""
+    def _publish(self, subject: str, payload: bytes) -> None:
         head = f"PUB {subject} {INBOX} {len(payload)}\r\n".encode()
-        self._socket.sendall((head + payload + b"\r\n") * times)
+        self._socket.sendall(head + payload + b"\r\n")
 
-    def receive(self) -> bytes:
+    def _receive(self) -> bytes:
         """The payload of the next message to the inbox."""
         while True:
             line = self._stream.readline()
@@ -31,12 +29,13 @@ class NatsClient:
             elif not line or line.startswith((b"-ERR", b"HMSG")):
                 raise ConnectionError(f"NATS said {line!r}")
 
-    def ask(self, api: str, request: dict[str, Any]) -> None:
+    def ask(self, api: str, request: dict[str, Any]) -> dict[str, Any]:
         """One call of JetStream's API."""
-        self.publish(f"$JS.API.{api}", json.dumps(request).encode())
-        answer = json.loads(self.receive())
+        self._publish(f"$JS.API.{api}", json.dumps(request).encode())
+        answer: dict[str, Any] = json.loads(self._receive())
         if "error" in answer:
             raise ConnectionError(f"{api} was refused: {answer['error']}")
+        return answer
 
     def close(self) -> None:
         self._stream.close()

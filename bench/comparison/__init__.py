@@ -1,0 +1,1 @@
+"""Duolog beside other servers: warmed up, with the same clients, in alternating rounds."""
