@@ -1,7 +1,6 @@
 """Fills the page's template with what a report holds. Pure, but for reading the template."""
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 
 from bench import cells
@@ -120,10 +119,14 @@ _SECTIONS: dict[str, tuple[str, Callable[[Comparison], Iterator[str]]]] = {
 
 
 def _behind(report: Report) -> str:
-    lines = list(chain.from_iterable(map(behind, report.comparisons)))
+    lines = [
+        [_SECTIONS[comparison.group][0], each.load, each.metric, each.ours, each.theirs]
+        for comparison in report.comparisons
+        for each in behind(comparison)
+    ]
     if not lines:
-        return "Nothing, in this run."
-    return texts(["load", "figure", "server", "theirs", "ours"], lines)
+        return "None, in this run."
+    return texts(["comparison", "load", "figure", "Duolog", "better"], lines)
 
 
 def _signing(report: Report) -> str:
@@ -134,7 +137,7 @@ def _signing(report: Report) -> str:
             return (
                 f"A node with credentials takes {number(low)} to {number(high)} times the CPU of "
                 "an open one for SQS requests over 16 connections: it checks the signature of "
-                "each. Neither ElasticMQ nor moto checks any.\n"
+                "each. Neither ElasticMQ nor moto checks any.\n\n"
             )
     return ""
 

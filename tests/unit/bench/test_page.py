@@ -56,7 +56,7 @@ def test_the_page_says_where_others_are_better_by_more_than_noise() -> None:
     assert [(line.load, line.metric) for line in lines] == [
         ("one message a request, 4 connections, 60 deep", "CPU us a message")
     ]
-    assert "| 12.0 | 15.0 (Duolog, os) |" in page(report())
+    assert "| Duolog, os 15.0 | Apache Kafka 12.0 |" in page(report())
 
 
 def test_goals_are_on_the_page_where_they_were_measured() -> None:
