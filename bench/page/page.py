@@ -6,7 +6,7 @@ from pathlib import Path
 from bench import cells
 from bench.cells import number
 from bench.comparison.standing import Comparison
-from bench.goals import is_disturbed
+from bench.goals import OTHERS_CORES_MAX, is_disturbed
 from bench.page.behind import behind, signing
 from bench.page.tables import absent, contestants, latencies, speeds, table, texts
 from bench.report import Report
@@ -60,9 +60,20 @@ def _sections(report: Report) -> Iterator[str]:
     for comparison in report.comparisons:
         title, body = _SECTIONS[comparison.group]
         parts = [f"## {title}", *body(comparison), "Servers:", contestants(comparison)]
-        if left_out := absent(comparison):
-            parts.append(left_out)
+        parts += filter(None, (absent(comparison), _disturbed(comparison)))
         yield "\n\n".join(parts) + "\n\n"
+
+
+def _disturbed(comparison: Comparison) -> str:
+    standings = comparison.standings
+    others = [standing.figures.others_cores or 0.0 for standing in standings]
+    count = sum(cores > OTHERS_CORES_MAX for cores in others)
+    if not count:
+        return ""
+    return (
+        f"{count} of {len(standings)} figures are disturbed: processes that were not part of it "
+        "used more than a quarter of a core meanwhile."
+    )
 
 
 def _topics(comparison: Comparison) -> Iterator[str]:
