@@ -127,9 +127,12 @@ def _told(error: UsageError, ctx: Any) -> str:
     path = _path(ctx)
     match error:
         case NoSuchOption():
-            options = [name for each in ctx.command.get_params(ctx) for name in each.opts]
-            meant = likely(error.option_name, options)
-            advice = f"Did you mean {meant}?" if meant else _see_help(ctx)
+            # All of them begin with hyphens, which would make any two alike.
+            options = {
+                name.lstrip("-"): name for each in ctx.command.get_params(ctx) for name in each.opts
+            }
+            meant = likely(error.option_name.lstrip("-"), options)
+            advice = f"Did you mean {options[meant]}?" if meant else _see_help(ctx)
             return f"`{path}` has no option {error.option_name}. {advice}"
         case MissingParameter():
             return f"`{path}` needs {error_name(error.param)}. {_see_help(ctx)}"

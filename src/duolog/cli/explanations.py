@@ -133,7 +133,10 @@ def explain(error: ClientError, meant: str | None = None) -> Failure:
     """
     match error:
         case Unreachable():
-            advice = "Check that a node serves there, or name another address (see --help)."
+            advice = (
+                "Check that a node serves there, or name another address with --kafka, --sqs or"
+                " --admin."
+            )
             return Failure(f"{_sentence(str(error))} {advice}", ExitCode.UNREACHABLE)
         case Garbled():
             advice = "Check that the address is that of a node."

@@ -17,8 +17,6 @@ app = App(
     help="A message queue for Kafka and SQS clients, on one node or many.",
 )
 app.command()(serve)
-app.command()(completion)
-app.command(hidden=True)(complete)
 app.add_typer(config.app, name="config")
 
 
@@ -65,3 +63,7 @@ def version(output: FormatOption = Format.table) -> None:
             " install gcc libc6-dev python3-dev), then run `.venv/bin/pip install -e .` in your"
             " clone."
         )
+
+
+app.command()(completion)
+app.command(hidden=True)(complete)

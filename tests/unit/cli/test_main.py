@@ -103,6 +103,16 @@ def test_the_help_promises_no_more_than_there_is() -> None:
             "`duolog topic ls` has no option --kafkka. Did you mean --kafka?",
         ),
         (
+            ("queue", "receive", "x", "--admin", "y"),
+            "`duolog queue receive` has no option --admin. Run `duolog queue receive -h` to see"
+            " what it takes.",
+        ),
+        (
+            ("queue", "ls", "--admin", "localhost"),
+            "--admin was given 'localhost', but must be host:port."
+            " For example: --admin 127.0.0.1:9325.",
+        ),
+        (
             ("topic", "ls", "-o", "jsn"),
             "--output was given 'jsn', but takes table, json or jsonl. Did you mean 'json'?",
         ),

@@ -448,3 +448,32 @@ def test_nobody_there_is_unreachable(queue: Run) -> None:
     done = queue("receive", "orders", "--sqs", "127.0.0.1:1")
     assert done.exit_code == 5
     assert "127.0.0.1:1 cannot be connected to: Connection refused. Check" in done.stderr
+
+
+def test_a_fifo_queue_without_a_group_is_told_the_option(queue: Run) -> None:
+    done = queue("send", "orders.fifo", "hello")
+    assert done.exit_code == 2
+    assert "whose messages need a group. Name one with --group." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("attribute", "said"),
+    [
+        ("VisibilityTimeot", "There is no queue attribute 'VisibilityTimeot'. Did you mean 'Visi"),
+        ("Foo", "Queue 'orders': It is not so."),
+    ],
+)
+def test_a_mistyped_attribute_gets_a_suggestion(
+    doors: DoorServer, queue: Run, attribute: str, said: str
+) -> None:
+    doors.answers["CreateQueue"] = lambda asked: refusal("InvalidAttributeName")
+    done = queue("create", "orders", "-a", f"{attribute}=5")
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_what_is_no_admin_api_is_told_in_plain_words(doors: DoorServer, queue: Run) -> None:
+    doors.answers["GET /queues"] = lambda asked: {"something": "else"}
+    done = queue("ls")
+    assert done.exit_code == 1
+    assert "is not an admin API. Check that the address is that of a node." in done.stderr

@@ -74,7 +74,7 @@ def open_layout(directory: Path, nodes: int, etcd_members: int, *, free_ports: b
         ) from error
     except msgspec.DecodeError as error:
         raise StartRefused(
-            f"{file} is damaged: {error}. Restore it, or choose an empty directory with --data."
+            f"{file} is damaged. Restore it, or choose an empty directory with --data."
         ) from error
     if (len(layout.nodes), len(layout.etcd)) != (nodes, etcd_members):
         raise StartRefused(

@@ -36,10 +36,10 @@ def up(
     data: DataOption = _DATA,
     ready_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Holds the addresses while all of them serve."),
+        typer.Option(metavar="FILE", help="File that holds the addresses while all serve."),
     ] = None,
     free_ports: Annotated[
-        bool, typer.Option("--free-ports", help="Take free ports rather than the usual ones.")
+        bool, typer.Option("--free-ports", help="Use free ports instead of the usual ones.")
     ] = False,
     assignments: SetOption = None,
     output: FormatOption = Format.table,
@@ -100,7 +100,9 @@ def status(
 
 @app.command()
 def events(
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many of the newest.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Show this many of the newest.")
+    ] = 50,
     data: RunningOption = None,
     admin: AdminOption = None,
     config: ConfigOption = None,
@@ -155,8 +157,12 @@ def certs(
             "--node", metavar="ID=HOST,...", help="Names and addresses of a node; may be repeated."
         ),
     ],
-    cluster: Annotated[str, typer.Option(metavar="NAME", help="As given to serve.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go, and the CA is.")],
+    cluster: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the cluster, as given to `serve`.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory for the files, and for the CA.")
+    ],
     days: Annotated[int, typer.Option(min=1, max=3_650, help="How long they are valid.")] = 365,
     output: FormatOption = Format.table,
 ) -> None:
