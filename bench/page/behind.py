@@ -26,9 +26,9 @@ class Metric:
 class Behind(NamedTuple):
     load: str
     metric: str
-    other: str
-    theirs: str
     ours: str
+    theirs: str
+    """Of all that are better, each with its name."""
 
 
 METRICS = (
@@ -45,31 +45,32 @@ def behind(comparison: Comparison) -> Iterator[Behind]:
         for metric in METRICS:
             if metric.is_paced is not None and metric.is_paced != (load in PACED):
                 continue
-            for other in comparison.contestants:
-                if not other.is_ours:
-                    yield from _one(comparison, load, metric, other)
+            yield from _of_metric(comparison, load, metric)
 
 
-def _one(comparison: Comparison, load: str, metric: Metric, other: Contestant) -> Iterator[Behind]:
-    ours = counterpart(comparison, other)
-    if ours is None:
-        return
-    our_figures = comparison.figures(load, ours.name)
-    their_figures = comparison.figures(load, other.name)
-    if our_figures is None or their_figures is None:
-        return
-    our_figure, their_figure = metric.of(our_figures), metric.of(their_figures)
-    if not our_figure or not their_figure:
-        return
-    better = their_figure / our_figure if metric.is_better_high else our_figure / their_figure
-    if better > MARGIN:
-        yield Behind(
-            LOADS[load],
-            metric.name,
-            other.name,
-            metric.text(their_figure),
-            f"{metric.text(our_figure)} ({ours.name})",
-        )
+def _of_metric(comparison: Comparison, load: str, metric: Metric) -> Iterator[Behind]:
+    """One line for each of ours that others are held against."""
+    better: dict[str, list[str]] = {}
+    for other in comparison.contestants:
+        ours = None if other.is_ours else counterpart(comparison, other)
+        if ours is None:
+            continue
+        mine = _figure(comparison, load, metric, ours)
+        theirs = _figure(comparison, load, metric, other)
+        if mine and theirs:
+            ratio = theirs / mine if metric.is_better_high else mine / theirs
+            if ratio > MARGIN:
+                text = f"{other.name} {metric.text(theirs)}"
+                better.setdefault(f"{ours.name} {metric.text(mine)}", []).append(text)
+    for ours_text, texts in better.items():
+        yield Behind(LOADS[load], metric.name, ours_text, "; ".join(texts))
+
+
+def _figure(
+    comparison: Comparison, load: str, metric: Metric, contestant: Contestant
+) -> float | None:
+    figures = comparison.figures(load, contestant.name)
+    return metric.of(figures) if figures else None
 
 
 def counterpart(comparison: Comparison, other: Contestant) -> Contestant | None:

@@ -1,13 +1,12 @@
 """Fills the page's template with what a report holds. Pure, but for reading the template."""
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 
 from bench import cells
 from bench.cells import number
 from bench.comparison.standing import Comparison
-from bench.goals import is_disturbed
+from bench.goals import OTHERS_CORES_MAX, is_disturbed
 from bench.page.behind import behind, signing
 from bench.page.tables import absent, contestants, latencies, speeds, table, texts
 from bench.report import Report
@@ -61,9 +60,20 @@ def _sections(report: Report) -> Iterator[str]:
     for comparison in report.comparisons:
         title, body = _SECTIONS[comparison.group]
         parts = [f"## {title}", *body(comparison), "Servers:", contestants(comparison)]
-        if left_out := absent(comparison):
-            parts.append(left_out)
+        parts += filter(None, (absent(comparison), _disturbed(comparison)))
         yield "\n\n".join(parts) + "\n\n"
+
+
+def _disturbed(comparison: Comparison) -> str:
+    standings = comparison.standings
+    others = [standing.figures.others_cores or 0.0 for standing in standings]
+    count = sum(cores > OTHERS_CORES_MAX for cores in others)
+    if not count:
+        return ""
+    return (
+        f"{count} of {len(standings)} figures are disturbed: processes that were not part of it "
+        "used more than a quarter of a core meanwhile."
+    )
 
 
 def _topics(comparison: Comparison) -> Iterator[str]:
@@ -120,10 +130,14 @@ _SECTIONS: dict[str, tuple[str, Callable[[Comparison], Iterator[str]]]] = {
 
 
 def _behind(report: Report) -> str:
-    lines = list(chain.from_iterable(map(behind, report.comparisons)))
+    lines = [
+        [_SECTIONS[comparison.group][0], each.load, each.metric, each.ours, each.theirs]
+        for comparison in report.comparisons
+        for each in behind(comparison)
+    ]
     if not lines:
-        return "Nothing, in this run."
-    return texts(["load", "figure", "server", "theirs", "ours"], lines)
+        return "None, in this run."
+    return texts(["comparison", "load", "figure", "Duolog", "better"], lines)
 
 
 def _signing(report: Report) -> str:
@@ -134,7 +148,7 @@ def _signing(report: Report) -> str:
             return (
                 f"A node with credentials takes {number(low)} to {number(high)} times the CPU of "
                 "an open one for SQS requests over 16 connections: it checks the signature of "
-                "each. Neither ElasticMQ nor moto checks any.\n"
+                "each. Neither ElasticMQ nor moto checks any.\n\n"
             )
     return ""
 

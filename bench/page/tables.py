@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bench.cells import number
 from bench.comparison.standing import Comparison, Contestant
-from bench.page.loads import PACED, cpu_us, is_kept, milliseconds, rate
+from bench.page.loads import cpu_us, is_kept, milliseconds, rate
 from bench.samples import Figures
 
 
@@ -96,7 +96,3 @@ def absent(comparison: Comparison) -> str:
 
 def _name(contestant: Contestant) -> str:
     return f"**{contestant.name}**" if contestant.is_ours else contestant.name
-
-
-def is_paced(load: str) -> bool:
-    return load in PACED

@@ -56,7 +56,7 @@ def test_the_page_says_where_others_are_better_by_more_than_noise() -> None:
     assert [(line.load, line.metric) for line in lines] == [
         ("one message a request, 4 connections, 60 deep", "CPU us a message")
     ]
-    assert "| 12.0 | 15.0 (Duolog, os) |" in page(report())
+    assert "| Duolog, os 15.0 | Apache Kafka 12.0 |" in page(report())
 
 
 def test_goals_are_on_the_page_where_they_were_measured() -> None:
@@ -67,7 +67,10 @@ def test_goals_are_on_the_page_where_they_were_measured() -> None:
 def test_the_page_admits_that_the_machine_was_not_quiet() -> None:
     busy = replace(PRODUCE, ours=Figures(mb_per_s=1.0, others_cores=1.1))
     assert "1 of 2 rows are disturbed" in page(replace(report(), rows=[PRODUCE, busy]))
-    assert "rows are disturbed" not in page(replace(report(), rows=[PRODUCE]))
+    assert "are disturbed" not in page(replace(report(), rows=[PRODUCE]))
+    shared = replace(TOPICS.standings[0], figures=Figures(messages_per_s=9.0, others_cores=0.5))
+    disturbed = replace(TOPICS, standings=[shared, *TOPICS.standings[1:]])
+    assert "1 of 4 figures are disturbed" in page(replace(report(), comparisons=[disturbed]))
 
 
 def test_pictures_show_the_best_first_and_have_colours_for_dark_pages() -> None:
