@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from bench.comparison.catalog import COMPARISONS
 from bench.rows import Row
 from bench.stand import Stand
 from bench.workloads import (
@@ -50,6 +51,9 @@ GROUPS: dict[str, Callable[[Stand], Iterator[Row]]] = {
 }
 
 
+NAMES = (*GROUPS, *COMPARISONS)
+
+
 def chosen(names: str) -> list[str]:
     """The groups that a list separated by commas names, alone or by what they are under.
 
@@ -57,7 +61,7 @@ def chosen(names: str) -> list[str]:
     """
     found = []
     for name in filter(None, names.split(",")):
-        groups = [group for group in GROUPS if group == name or group.startswith(name + "/")]
+        groups = [group for group in NAMES if group == name or group.startswith(name + "/")]
         if not groups:
             raise KeyError(name)
         found += groups

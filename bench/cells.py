@@ -1,8 +1,7 @@
-"""Rows, verdicts and peers as text cells, shared by the table and the markdown. Pure."""
+"""Rows, verdicts and standings as text cells, shared by the table and the page. Pure."""
 
+from bench.comparison.standing import Absent, Standing
 from bench.goals import Verdict
-from bench.peers.peer import PeerResult
-from bench.peers.queue_peer import QueuePeerResult
 from bench.rows import Row
 
 HEADINGS = (
@@ -18,17 +17,14 @@ HEADINGS = (
     "p50 / p99 / p99.9 us",
 )
 GOAL_HEADINGS = ("", "goal", "limit", "measured")
-PEER_HEADINGS = ("peer", "durability", "produced/s", "CPU us", "consumed/s", "CPU us", "note")
-QUEUE_PEER_HEADINGS = (
-    "peer of queues",
-    "durability",
-    "sent/s",
+STANDING_HEADINGS = (
+    "load",
+    "server",
+    "a second",
     "CPU us",
-    "received/s",
-    "CPU us",
-    "deleted/s",
-    "CPU us",
-    "note",
+    "p50 / p99 us",
+    "resident MB",
+    "warm-up",
 )
 _UNITS = {
     "mb_per_s": "MB/s",
@@ -78,30 +74,22 @@ def goal_cells(verdict: Verdict) -> list[str]:
     return [_MARKS[verdict.passed], verdict.text, limit, measured]
 
 
-def peer_cells(result: PeerResult) -> list[str]:
+def standing_cells(standing: Standing) -> list[str]:
+    figures = standing.figures
+    latencies = [figures.p50_us, figures.p99_us]
     return [
-        result.name,
-        result.durability,
-        number(result.produced_per_s),
-        number(result.produce_cpu_us),
-        number(result.consumed_per_s),
-        number(result.consume_cpu_us),
-        result.note,
+        standing.load,
+        standing.contestant,
+        number(figures.messages_per_s or figures.requests_per_s),
+        number(figures.cpu_us_per_message or figures.cpu_us_per_request),
+        " / ".join(map(number, latencies)) if all(latencies) else "",
+        number(figures.rss_mb),
+        f"{standing.warm_up}" + ("" if standing.settled else ", not settled"),
     ]
 
 
-def queue_peer_cells(result: QueuePeerResult) -> list[str]:
-    return [
-        result.name,
-        result.durability,
-        number(result.sent_per_s),
-        number(result.send_cpu_us),
-        number(result.received_per_s),
-        number(result.receive_cpu_us),
-        number(result.deleted_per_s),
-        number(result.delete_cpu_us),
-        result.note,
-    ]
+def absent_cells(absent: Absent) -> list[str]:
+    return ["", absent.name, absent.why, *[""] * (len(STANDING_HEADINGS) - 3)]
 
 
 def _headline(row: Row, value: float | None) -> str:

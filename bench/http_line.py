@@ -18,8 +18,10 @@ class BadAnswer(Exception):
 class Line:
     """At most one request is unanswered at any time."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
-        self._socket = socket.create_connection(address, timeout=TIMEOUT_SECONDS)
+    def __init__(
+        self, address: tuple[str, int], *, timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
+        self._socket = socket.create_connection(address, timeout=timeout_seconds)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def ask(self, request: bytes) -> bytes:

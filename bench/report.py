@@ -1,4 +1,4 @@
-"""A whole run: rows, verdicts, peers and the machine; written as JSON, read back for the README."""
+"""A run, or several that were merged: rows, verdicts, comparisons and the machine, as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -7,42 +7,41 @@ from pathlib import Path
 from typing import Any
 
 from bench import cells
-from bench.goals import Verdict, is_disturbed, judge
-from bench.peers.peer import PeerResult
-from bench.peers.queue_peer import QueuePeerResult
+from bench.comparison.standing import Comparison
+from bench.goals import Verdict, judge
 from bench.rows import Row
 from bench.table import print_table
 
-LEGEND = """\
-Medians of interleaved runs. The floor of bare requests is a uvloop server that only moves the
-same bytes to or from the same disk; of librdkafka producing, librdkafka's own in-memory broker in
-C; of librdkafka consuming, the bare sendfile server driven by a C program, so only its CPU
-compares; of queues, a uvloop server that parses the same HTTP requests with the same library and
-answers a constant; of queues that hold much, a node on which they hold little; of Spark's reads,
-a Python source that yields one Arrow batch again and again. CPU is the server's, or that of all of
-Spark; *core* its share of one; *spread* half the range of the runs over their median; *others*
-what unrelated processes used meanwhile, in cores. A goal is void where the run was too disturbed
-to decide it. A MB is 10^6 bytes."""
-DISTURBED = "other processes used more than a quarter of a core meanwhile."
+_SAME_MACHINE = ("cpu", "cores", "memory", "kernel", "filesystem")
+
+
+class OtherMachine(Exception):
+    """Figures of two machines do not stand on one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    date: str
+    command: str
+    groups: list[str]
+    took_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     machine: dict[str, str]
-    command: str
-    rows: list[Row]
-    peers: list[PeerResult]
-    queue_peers: list[QueuePeerResult] = field(default_factory=list)
+    runs: list[Run]
+    rows: list[Row] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         fields: dict[str, Any] = {
             "machine": self.machine,
-            "command": self.command,
+            "runs": [asdict(run) for run in self.runs],
             "rows": [row.to_json() for row in self.rows],
             "goals": [asdict(verdict) for verdict in judge(self.rows)],
-            "peers": [asdict(peer) for peer in self.peers],
-            "queue_peers": [asdict(peer) for peer in self.queue_peers],
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
         }
         path.write_text(json.dumps(fields, indent=1) + "\n")
 
@@ -51,60 +50,52 @@ class Report:
         fields = json.loads(path.read_text())
         return Report(
             machine=fields["machine"],
-            command=fields["command"],
+            runs=[Run(**run) for run in fields["runs"]],
             rows=[Row.from_json(row) for row in fields["rows"]],
-            peers=[PeerResult(**peer) for peer in fields["peers"]],
-            queue_peers=[QueuePeerResult(**peer) for peer in fields.get("queue_peers", [])],
+            comparisons=[Comparison.from_json(each) for each in fields["comparisons"]],
         )
+
+    def check_machine(self, machine: dict[str, str]) -> None:
+        for name in _SAME_MACHINE:
+            if self.machine[name] != machine[name]:
+                raise OtherMachine(f"{name} was {self.machine[name]}, and is {machine[name]}")
+
+    def merged(self, newer: "Report") -> "Report":
+        """What was measured again takes the place of what was there."""
+        self.check_machine(newer.machine)
+        measured = {group for run in newer.runs for group in run.groups}
+        rows = {row.key: row for row in self.rows if not (row.failed and row.key in measured)}
+        comparisons = {each.group: each for each in self.comparisons}
+        rows |= {row.key: row for row in newer.rows}
+        comparisons |= {each.group: each for each in newer.comparisons}
+        return Report(
+            newer.machine,
+            [*self._runs_without(measured), *newer.runs],
+            list(rows.values()),
+            list(comparisons.values()),
+        )
+
+    def _runs_without(self, groups: set[str]) -> list[Run]:
+        """Runs of which something is left."""
+        return [run for run in self.runs if set(run.groups) - groups]
 
     @property
     def failed(self) -> bool:
         return any(row.failed for row in self.rows)
 
+    @property
+    def judged(self) -> list[Verdict]:
+        """Goals that were measured."""
+        return [verdict for verdict in judge(self.rows) if verdict.measured is not None]
+
     def print(self) -> None:
         if self.rows:
             print_table("Workloads", cells.HEADINGS, [cells.workload_cells(r) for r in self.rows])
-        if judged := self._judged():
-            print_table("Goals", cells.GOAL_HEADINGS, [cells.goal_cells(v) for v in judged])
-        if self.peers:
-            print_table("Peers", cells.PEER_HEADINGS, [cells.peer_cells(p) for p in self.peers])
-        if self.queue_peers:
-            lines = [cells.queue_peer_cells(peer) for peer in self.queue_peers]
-            print_table("Peers of queues", cells.QUEUE_PEER_HEADINGS, lines)
-
-    def markdown(self) -> str:
-        parts = ["## Performance", "", _machine_sentence(self.machine), "", f"    {self.command}"]
-        parts += [
-            "",
-            *_markdown_table(cells.HEADINGS, [cells.workload_cells(r) for r in self.rows]),
-        ]
-        parts += ["", LEGEND]
-        if disturbed := [row for row in self.rows if is_disturbed(row)]:
-            parts += ["", f"{len(disturbed)} of {len(self.rows)} rows are disturbed: {DISTURBED}"]
-        if judged := self._judged():
-            goals = [cells.goal_cells(verdict) for verdict in judged]
-            parts += ["", *_markdown_table(cells.GOAL_HEADINGS, goals)]
-        if self.peers:
-            peers = [cells.peer_cells(peer) for peer in self.peers]
-            parts += ["", *_markdown_table(cells.PEER_HEADINGS, peers)]
-        if self.queue_peers:
-            peers = [cells.queue_peer_cells(peer) for peer in self.queue_peers]
-            parts += ["", *_markdown_table(cells.QUEUE_PEER_HEADINGS, peers)]
-        return "\n".join(parts) + "\n"
-
-    def _judged(self) -> list[Verdict]:
-        """Goals that this run measured."""
-        return [verdict for verdict in judge(self.rows) if verdict.measured is not None]
-
-
-def _machine_sentence(machine: dict[str, str]) -> str:
-    return (
-        f"Measured on {machine['date']}: {machine['cpu']}, {machine['cores']} cores, "
-        f"{machine['memory']}, Linux {machine['kernel']}, {machine['filesystem']}, "
-        f"{machine['python']}, {machine['versions']}, librdkafka {machine['librdkafka']}."
-    )
-
-
-def _markdown_table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
-    rule = ["---"] * len(headings)
-    return ["| " + " | ".join(line) + " |" for line in (headings, rule, *lines)]
+        if self.judged:
+            print_table("Goals", cells.GOAL_HEADINGS, [cells.goal_cells(v) for v in self.judged])
+        for comparison in self.comparisons:
+            lines: Sequence[list[str]] = [
+                cells.standing_cells(standing) for standing in comparison.standings
+            ]
+            lines = [*lines, *(cells.absent_cells(absent) for absent in comparison.absent)]
+            print_table(comparison.group, cells.STANDING_HEADINGS, lines)

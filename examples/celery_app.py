@@ -48,5 +48,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # Under their own module's name, as the worker knows them.
     main()

@@ -71,15 +71,15 @@ def compare(stand: Stand) -> Findings:
                 Turns(each.entry.contestant, partial(_round, run, stand, each)) for each in working
             ]
             findings.take(
-                alternate(
-                    title, [part], turns, rounds=stand.scale.rounds, progress=stand.progress
-                )
+                alternate(title, [part], turns, rounds=stand.scale.rounds, progress=stand.progress)
             )
     return findings
 
 
 def _entries(findings: Findings) -> Iterator[Entry]:
-    celery = f"Celery {metadata.version('celery')}, kombu {metadata.version('kombu')}"
+    from bench.comparison import celery_app
+
+    celery = f"Celery {metadata.version('celery')}, prefetch {celery_app.PREFETCH}"
     sqs = f"{celery}: SQS transport, one producer, one worker process"
     amqp = f"{celery}: AMQP with confirms, one producer, one worker process"
     yield _ours("os", PAGE_CACHE, sqs)
@@ -139,9 +139,7 @@ def _worker(stand: Stand, entry: Entry, server: Server) -> Iterator[Working]:
     application = celery_app.application(broker, entry.queue_type)
     task = application.tasks["bench.note"]
     with processes.spawn(label, argv, log_path=log_path, environment=environment) as worker:
-        working = Working(
-            entry, server, worker, lambda called: task.apply_async((called,)), notes
-        )
+        working = Working(entry, server, worker, lambda called: task.apply_async((called,)), notes)
         working.send(time.monotonic())
         _noted(working, 1)
         yield working

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 
 from bench import sqs
 from bench.comparison.findings import Findings
@@ -93,7 +94,8 @@ def _entries(findings: Findings) -> list[tuple[Contestant, Serve, AccessKey | No
         else:
             contestant = Contestant(peer.NAME, peer.version(), MEMORY, "defaults", CLIENT)
             others.append((contestant, peer.serve, None))
-    return [entry for pair in zip(others, ours) for entry in pair] + ours[len(others) :]
+    pairs = zip_longest(others, ours)
+    return [entry for pair in pairs for entry in pair if entry is not None]
 
 
 def _duolog(

@@ -52,7 +52,6 @@ class Comparison:
 
     group: str
     date: str
-    command: str
     took_seconds: float
     rounds: int
     contestants: list[Contestant]

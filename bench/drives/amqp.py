@@ -47,9 +47,7 @@ class AmqpDialect:
 
     def take(self, address: tuple[str, int], name: str) -> Talk:
         """All that was delivered is acknowledged, and so the next may be."""
-        return Talk(
-            self._consume(name), _ACK_ALL, ["--framing", "amqp", "--markers", str(TAKEN)]
-        )
+        return Talk(self._consume(name), _ACK_ALL, ["--framing", "amqp", "--markers", str(TAKEN)])
 
     def receive(self, address: tuple[str, int], name: str) -> Reception:
         return Reception(self._consume(name), _ACK_ALL, more_every=ACK_EVERY)
@@ -95,10 +93,7 @@ _HELLO = (
         0,
         _CONNECTION,
         11,
-        _table({})
-        + _short("PLAIN")
-        + _long(f"\0{USER}\0{PASSWORD}".encode())
-        + _short("en_US"),
+        _table({}) + _short("PLAIN") + _long(f"\0{USER}\0{PASSWORD}".encode()) + _short("en_US"),
     )
     + _method(0, _CONNECTION, 31, pack(">HIH", CHANNELS_MAX, FRAME_BYTES_MAX, 0))
     + _method(0, _CONNECTION, 40, _short(VHOST) + _short("") + b"\x00")

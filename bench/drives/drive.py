@@ -15,8 +15,9 @@ RATES = (1_000, 10_000)
 
 
 class Drive(Protocol):
-    client: str
-    """What sends and receives, and how: for the page."""
+    @property
+    def client(self) -> str:
+        """What sends and receives, and how: for the page."""
 
     def flood(self, stand: Stand, server: Server, number: int) -> Sequence[Sample]:
         """As many messages of 1 KB as can be produced in a while, then consumed."""

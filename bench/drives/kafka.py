@@ -1,8 +1,7 @@
 """Kafka's protocol: librdkafka with its defaults, and single requests from load.c."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bench import kafka, memory, requests
@@ -26,7 +25,8 @@ class KafkaDrive:
     client: str = "librdkafka with its defaults (acks=all, 5 ms linger, batches of up to 1 MB)"
 
     def flood(self, stand: Stand, server: Server, number: int) -> Sequence[Sample]:
-        with self._topic(stand, server, f"flood-{number}") as topic:
+        memory.touch(stand.scale.bytes_per_run)
+        with self._topic(server, f"flood-{number}") as topic:
             for_a_while = Traffic(MESSAGE_BYTES, MESSAGES_MAX, stand.scale.seconds_per_run)
             produced = stand.librdkafka("produce", server, topic, for_a_while)
             all_of_them = Traffic(MESSAGE_BYTES, produced.messages, stand.scale.seconds_max)
@@ -37,7 +37,7 @@ class KafkaDrive:
         self, stand: Stand, server: Server, number: int, connections: int, depth: int
     ) -> Sample:
         shape = Shape(REQUESTS_MAX, stand.scale.seconds_per_run, connections, depth)
-        with self._topic(stand, server, f"single-{connections}-{depth}-{number}") as topic:
+        with self._topic(server, f"single-{connections}-{depth}-{number}") as topic:
             request = requests.produce(topic, one_record(SMALL_BYTES))
             return stand.send(server, request, shape)
 
@@ -49,16 +49,13 @@ class KafkaDrive:
             rate=rate,
             overrides=("linger.ms=0",),
         )
-        with self._topic(stand, server, f"paced-{rate}-{number}") as topic:
+        with self._topic(server, f"paced-{rate}-{number}") as topic:
             return stand.librdkafka("latency", server, topic, traffic)
 
     @contextmanager
-    def _topic(self, stand: Stand, server: Server, name: str) -> Iterator[str]:
-        memory.touch(stand.scale.bytes_per_run)
+    def _topic(self, server: Server, name: str) -> Iterator[str]:
         address = server.host_and_port
         configs = {**_DELETE_AT_ONCE, **self.configs}
-        kafka.create_topic(
-            address, name, partitions=1, configs=configs, replicas=self.replicas
-        )
+        kafka.create_topic(address, name, partitions=1, configs=configs, replicas=self.replicas)
         yield name
         kafka.delete_topic(address, name)

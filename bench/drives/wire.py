@@ -29,7 +29,8 @@ class WireDrive:
         return self.dialect.client
 
     def flood(self, stand: Stand, server: Server, number: int) -> Sequence[Sample]:
-        with self._topic(stand, server, f"flood-{number}") as name:
+        memory.touch(stand.scale.bytes_per_run)
+        with self._topic(server, f"flood-{number}") as name:
             talk = self.dialect.publish(name, payload(MESSAGE_BYTES))
             produced = _send(stand, server, talk, depth=WINDOW)
             self._check(server, name, produced.messages)
@@ -41,14 +42,14 @@ class WireDrive:
     def requests(
         self, stand: Stand, server: Server, number: int, connections: int, depth: int
     ) -> Sample:
-        with self._topic(stand, server, f"single-{connections}-{depth}-{number}") as name:
+        with self._topic(server, f"single-{connections}-{depth}-{number}") as name:
             talk = self.dialect.publish(name, payload(SMALL_BYTES))
             sample = _send(stand, server, talk, connections=connections, depth=depth)
             self._check(server, name, sample.messages)
             return sample
 
     def latency(self, stand: Stand, server: Server, number: int, rate: int) -> Sample:
-        with self._topic(stand, server, f"paced-{rate}-{number}") as name:
+        with self._topic(server, f"paced-{rate}-{number}") as name:
             return self._paced(stand, server, name, rate)
 
     def _paced(self, stand: Stand, server: Server, name: str, rate: int) -> Sample:
@@ -85,8 +86,7 @@ class WireDrive:
             raise LoadFailed(f"{messages:,} messages were answered, but {stored:,} are stored")
 
     @contextmanager
-    def _topic(self, stand: Stand, server: Server, name: str) -> Iterator[str]:
-        memory.touch(stand.scale.bytes_per_run)
+    def _topic(self, server: Server, name: str) -> Iterator[str]:
         self.dialect.create(server.host_and_port, name)
         yield name
         self.dialect.drop(server.host_and_port, name)

@@ -53,7 +53,7 @@ def serve(stand: Stand, label: str, nodes: int = 1) -> Iterator[Server]:
     ports = [(processes.free_port(), processes.free_port()) for _ in range(nodes)]
     classes = f"{maven.jars(COORDINATES)}/*"
     commands = []
-    for number, (port, _) in enumerate(ports, start=1):
+    for number in range(1, nodes + 1):
         properties = directory / f"server-{number}.properties"
         properties.write_text(_properties(directory / f"data-{number}", number, ports))
         _run_java(classes, "kafka.tools.StorageTool", properties)
@@ -71,9 +71,7 @@ def serve(stand: Stand, label: str, nodes: int = 1) -> Iterator[Server]:
 
 def _run_java(classes: str, tool: str, properties: Path) -> None:
     argv: Sequence[str | Path] = ["java", "-cp", classes, tool, "format"]
-    subprocess.run(
-        [*argv, "-t", CLUSTER_ID, "-c", properties], check=True, capture_output=True
-    )
+    subprocess.run([*argv, "-t", CLUSTER_ID, "-c", properties], check=True, capture_output=True)
 
 
 def _properties(data: Path, number: int, ports: Sequence[tuple[int, int]]) -> str:

@@ -38,7 +38,7 @@ def missing(coordinates: str) -> str | None:
     staged.mkdir(parents=True)
     project = staged / "pom.xml"
     project.write_text(_PROJECT.format(group=group, artifact=artifact, version=version))
-    argv = ["mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies"]
+    argv = ["mvn", "-q", "-B", "-f", str(project), "dependency:copy-dependencies"]
     try:
         subprocess.run(
             [*argv, f"-DoutputDirectory={staged}"],

@@ -35,14 +35,14 @@ DataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Results are in DIR/pipelines; also DUOLOG_PIPELINES_DIR or --config.",
+        help="Keep results in DIR/pipelines; else DUOLOG_PIPELINES_DIR or --config.",
     ),
 ]
 MasterOption = Annotated[
-    str, typer.Option(metavar="URL", help="The Spark to run on; by default one of its own.")
+    str, typer.Option(metavar="URL", help="Spark to run on; by default an embedded one.")
 ]
 MemoryOption = Annotated[
-    str, typer.Option("--driver-memory", metavar="SIZE", help="Of the Spark of its own.")
+    str, typer.Option("--driver-memory", metavar="SIZE", help="Memory of the embedded Spark.")
 ]
 GivenOption = Annotated[
     list[str] | None,
@@ -50,11 +50,12 @@ GivenOption = Annotated[
         "-O",
         "--option",
         metavar="NAME=VALUE",
-        help="As `ls -o json` lists them; may be repeated.",
+        help="Option of a pipeline, as `ls -o json` lists them; may be repeated.",
     ),
 ]
 NamesArgument = Annotated[
-    list[str], typer.Argument(metavar="NAME", help="Pipelines.", autocompletion=pipeline_names)
+    list[str],
+    typer.Argument(metavar="NAME", help="The pipelines to run.", autocompletion=pipeline_names),
 ]
 
 
@@ -69,10 +70,14 @@ def list_(output: FormatOption = Format.table) -> None:
 @app.command()
 def run(
     names: NamesArgument,
-    once: Annotated[bool, typer.Option("--once", help="Take what is there now, and end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Process what is there now, and end.")
+    ] = False,
     every: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0.1, help="From the start of a round to the next."),
+        typer.Option(
+            metavar="SECONDS", min=0.1, help="Time from the start of a round to the next."
+        ),
     ] = 60.0,
     given: GivenOption = None,
     master: MasterOption = LOCAL_MASTER,
@@ -104,10 +109,12 @@ def backfill(
     ],
     first: Annotated[
         str,
-        typer.Option("--from", metavar="TIME", help="start, @-1h or @2026-01-01T00:00:00Z."),
+        typer.Option(
+            "--from", metavar="TIME", help="Begin there: start, @-1h or @2026-01-01T00:00:00Z."
+        ),
     ] = "start",
     end: Annotated[
-        str, typer.Option("--to", metavar="TIME", help="end, or a time; excluded.")
+        str, typer.Option("--to", metavar="TIME", help="Stop before: end, or a time.")
     ] = "end",
     given: GivenOption = None,
     master: MasterOption = LOCAL_MASTER,
@@ -147,7 +154,11 @@ def status(
 def report(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Else all.", autocompletion=pipeline_names),
+        typer.Argument(
+            metavar="NAME",
+            help="Only these pipelines; by default all.",
+            autocompletion=pipeline_names,
+        ),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with charts, too.")

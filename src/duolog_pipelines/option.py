@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from duolog.cli.values import likely
 from duolog_pipelines.errors import InvalidInput
 
 
@@ -26,8 +27,10 @@ def read_values(options: Mapping[str, Option], given: Mapping[str, str]) -> dict
     """
     for name in given:
         if name not in options:
+            meant = likely(name, options)
+            advice = f"Did you mean '{meant}'? " if meant else ""
             known = ", ".join(options) or "none"
-            raise InvalidInput(f"There is no option '{name}' here. There are: {known}.")
+            raise InvalidInput(f"There is no option '{name}' here. {advice}There are: {known}.")
     values = {}
     for name, option in options.items():
         text = given.get(name, option.default)

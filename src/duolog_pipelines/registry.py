@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import cast
 
+from duolog.cli.values import likely
 from duolog_pipelines.errors import Missing
 from duolog_pipelines.pipeline import Pipeline
 
@@ -20,8 +21,11 @@ MODULES = {
 def pipeline(name: str) -> Pipeline:
     """The pipeline of that name. Raises Missing."""
     if name not in MODULES:
+        meant = likely(name, MODULES)
+        advice = f"Did you mean '{meant}'? " if meant else ""
         raise Missing(
-            f"There is no pipeline '{name}'. Run `duolog pipeline ls` to see which there are."
+            f"There is no pipeline '{name}'. {advice}Run `duolog pipeline ls` to see which there"
+            " are."
         )
     return cast(Pipeline, import_module(MODULES[name]).PIPELINE)
 

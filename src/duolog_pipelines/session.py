@@ -28,7 +28,7 @@ def spark_session(
     name: str, master: str, lake: Lake, driver_memory: str = DRIVER_MEMORY
 ) -> "Iterator[SparkSession]":
     """A Spark session. PipelineError, with what to install, if a part is missing."""
-    _check_installed()
+    check_installed()
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -76,7 +76,8 @@ def _settings(master: str, directory: Path, driver_memory: str) -> dict[str, str
     return settings
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
+    """PipelineError for the first thing that is missing and what to do about it."""
     try:
         import deltalake
         import pyspark
@@ -91,7 +92,8 @@ def _check_installed() -> None:
 
 def missing_package(error: ImportError) -> PipelineError:
     return PipelineError(
-        f"Pipelines need the package {error.name}. Run pip install 'duolog[spark]'."
+        f"Pipelines need the package {error.name}, which comes with the extra `spark`."
+        " In your clone of Duolog, run `.venv/bin/pip install -e '.[spark]' -c constraints.txt`."
     )
 
 

@@ -21,10 +21,9 @@ class States:
             return msgspec.json.decode(file.read_bytes(), type=PipelineState)
         except FileNotFoundError:
             return PipelineState(name)
-        except msgspec.MsgspecError as error:
+        except msgspec.MsgspecError:
             raise PipelineError(
-                f"{file} holds no state of a pipeline: {error}. Remove it; only this"
-                " display depends on it."
+                f"{file} holds no state of a pipeline. Remove it; only this display depends on it."
             ) from None
 
     def keep(self, state: PipelineState) -> None:

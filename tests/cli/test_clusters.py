@@ -1,4 +1,4 @@
-"""`duolog cluster apply` against a real node."""
+"""`duolog cluster` against a real node, which is alone."""
 
 import json
 from pathlib import Path
@@ -64,3 +64,28 @@ def test_a_file_that_is_no_advice_is_refused_where_it_is_wrong(
     assert refused.code == 2
     assert "$.actions[0].partitions" in refused.err
     assert duolog("cluster", "apply", str(tmp_path / "none"), "--yes").code == 2
+
+
+def test_a_node_that_is_alone_says_so_and_is_well(duolog: Command) -> None:
+    done = duolog("cluster", "status")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "This node is alone: it belongs to no cluster, and it is ready.\n"
+    assert duolog.json("cluster", "status") == []
+
+
+@pytest.mark.parametrize("verb", [("events",), ("drain", "1")])
+def test_what_only_a_cluster_has_is_not_there(duolog: Command, verb: tuple[str, ...]) -> None:
+    done = duolog("cluster", *verb)
+    assert done.code == 1
+    assert "Name a node of a cluster with --admin, or a local cluster with --data." in done.err
+
+
+@pytest.mark.parametrize(
+    "verb", [("status",), ("events",), ("drain", "1"), ("kill", "1"), ("start", "1"), ("down",)]
+)
+def test_where_no_local_cluster_runs_there_is_none_to_ask(
+    duolog: Command, tmp_path: Path, verb: tuple[str, ...]
+) -> None:
+    done = duolog("cluster", *verb, "--data", str(tmp_path))
+    assert done.code == 5
+    assert done.err == f"No cluster runs in {tmp_path}. Start one with `duolog cluster up`.\n"

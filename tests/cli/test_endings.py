@@ -134,3 +134,26 @@ def test_a_produced_line_is_sent_before_the_next_is_typed(duolog: Command, topic
     assert b'"offset": 3' in producer.stdout.readline()
     producer.stdin.close()
     assert producer.wait(SECONDS_MAX) == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "each"), [(("topic", "produce"), "a record"), (("queue", "send"), "a message")]
+)
+def test_who_types_is_told_that_the_command_waits_for_lines(
+    duolog: Command, name: str, command: tuple[str, str], each: str
+) -> None:
+    duolog.json("queue", "create", name)
+    leader, follower = pty.openpty()
+    typing = duolog.start(*command, name, stdin=follower, stdout=follower, stderr=subprocess.PIPE)
+    os.close(follower)
+    assert typing.stderr is not None
+    hint = typing.stderr.readline().decode()
+    assert hint == f"Each line that you type becomes {each}. End with Ctrl-D.\n"
+    os.write(leader, b"hello\n\x04")
+    assert typing.wait(SECONDS_MAX) == 0
+    assert b"1 " in typing.stderr.read()
+    os.close(leader)
+
+
+def test_nothing_is_said_to_a_pipe_that_brings_lines(duolog: Command, topic: str) -> None:
+    assert "Each line" not in duolog("topic", "produce", topic, lines="one\n").err

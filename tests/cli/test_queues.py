@@ -105,7 +105,7 @@ def test_a_purge_tells_and_deletes(duolog: Command, queue: str) -> None:
     duolog.json("queue", "send", queue, "a", "b", "c")
     done = duolog("queue", "purge", queue, "--yes", "-o", "json")
     assert done.rows[0]["purged"] is True
-    assert "loses 3 messages for ever" in done.err
+    assert "deletes 3 messages: 3 ready" in done.err
     assert counts(duolog, queue) == (0, 0, 0)
     again = duolog("queue", "purge", queue, "--yes")
     assert again.code == 1
@@ -207,3 +207,30 @@ def test_the_topic_of_a_queue_goes_with_its_queue(duolog: Command, queue: str) -
     assert removed.code == 0
     assert f"So goes topic '{queue}' with 1 record." in removed.err
     assert duolog("topic", "info", queue).code == 3
+
+
+def test_done_messages_are_shown_only_where_they_are_asked_for(duolog: Command, name: str) -> None:
+    dead, queue = f"{name}-dead", f"{name}-live"
+    duolog.json("queue", "create", dead)
+    duolog.json(
+        *("queue", "create", queue, "--dead-letter", dead, "--max-receives", "1"),
+        *("-a", "VisibilityTimeout=0"),
+    )
+    duolog.json("queue", "send", queue, "poison")
+    for _ in range(2):
+        duolog.json("queue", "receive", queue)
+    assert [row["state"] for row in duolog.json("queue", "peek", dead)] == ["ready"]
+    duolog.json("queue", "redrive", dead)
+    assert duolog.json("queue", "peek", dead) == []
+    assert [row["state"] for row in duolog.json("queue", "peek", dead, "--state", "done")] == [
+        "done"
+    ]
+
+
+@pytest.mark.parametrize("verb", [("info",), ("receive",), ("peek",), ("purge", "--yes")])
+def test_a_mistyped_queue_gets_a_suggestion(
+    duolog: Command, queue: str, verb: tuple[str, ...]
+) -> None:
+    done = duolog("queue", *verb, f"{queue}x")
+    assert done.code == 3
+    assert f"There is no queue '{queue}x'. Did you mean 'name-" in done.err

@@ -162,7 +162,6 @@ def test_an_empty_topic_is_an_empty_array(duolog: Command, topic: str) -> None:
     [
         (("info", "absent"), 3, "There is no topic 'absent'. Run `duolog topic ls`"),
         (("consume", "absent"), 3, "There is no topic 'absent'."),
-        (("produce", "absent", "x"), 3, "There is no topic 'absent'."),
         (("rm", "absent", "--yes"), 3, "There is no topic 'absent'."),
         (("create", "no such name"), 2, "a topic name holds only letters"),
         (("create", "fine", "-c", "colour=blue"), 2, "no topic setting 'colour'"),
@@ -201,3 +200,53 @@ def test_a_record_that_is_too_large_is_refused(duolog: Command, topic: str) -> N
     done = duolog("topic", "produce", topic, lines=b"x" * (2 << 20))
     assert done.code == 1
     assert "max.message.bytes" in done.err
+
+
+def test_a_record_makes_its_topic_as_other_producers_do(duolog: Command, name: str) -> None:
+    done = duolog("topic", "produce", name, "hello")
+    assert done.code == 0
+    assert f"Topic '{name}' was made, with 1 partition." in done.err
+    assert duolog("topic", "consume", name, "-f", "%s").out == "hello"
+    assert "was made" not in duolog("topic", "produce", name, "again").err
+
+
+def test_a_mistyped_topic_gets_a_suggestion(duolog: Command, topic: str) -> None:
+    done = duolog("topic", "info", f"{topic}s")
+    assert done.code == 3
+    assert f"There is no topic '{topic}s'. Did you mean 'name-" in done.err
+
+
+def test_a_partition_that_is_not_there_is_looked_for_where_partitions_are_listed(
+    duolog: Command, topic: str
+) -> None:
+    done = duolog("topic", "consume", topic, "--partition", "99")
+    assert f"Its last one is 1: run `duolog topic info {topic}` to see them." in done.err
+
+
+@pytest.mark.parametrize(
+    ("offset", "code", "said"),
+    [
+        ("9999", 3, "Offset 9999 is beyond the end"),
+        ("11:20", 3, "Offset 11 is beyond the end"),
+        ("5:1", 2, "The range 5:1 is empty"),
+        ("5:5", 2, "The range 5:5 is empty"),
+        ("@-1h:@-2h", 2, "is empty"),
+        ("10", 0, "has no records there."),
+        ("end", 0, "has no records there."),
+    ],
+)
+def test_where_nothing_is_printed_the_reason_is(
+    duolog: Command, ten: str, offset: str, code: int, said: str
+) -> None:
+    done = duolog("topic", "consume", ten, "--offset", offset)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+
+
+def test_a_table_cuts_a_long_value_and_json_has_all_of_it(duolog: Command, topic: str) -> None:
+    duolog("topic", "produce", topic, lines=b"x" * 400_000)
+    shown = duolog("topic", "consume", topic).out
+    assert len(shown) < 1_000
+    assert "xxx… (399,500 more characters; -o json has all)" in shown
+    (row,) = duolog.json("topic", "consume", topic)
+    assert len(row["value"]) == 400_000

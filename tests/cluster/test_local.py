@@ -96,6 +96,17 @@ def test_a_node_that_is_not_there_is_not_ordered_about(cluster: LocalCluster) ->
     assert "no node 7" in cluster("drain", "7").stderr
 
 
+def test_a_local_cluster_is_asked_by_the_directory_that_it_lives_in(
+    cluster: LocalCluster,
+) -> None:
+    cluster.until_well()
+    asked = cluster.local("status", "-o", "json")
+    assert asked.returncode == 0, asked.stderr
+    assert [row["id"] for row in json.loads(asked.stdout)] == [1, 2, 3]
+    assert cluster.local("events").returncode == 0
+    assert "no node 7" in cluster.local("drain", "7").stderr
+
+
 def test_a_second_one_in_the_same_directory_is_refused(cluster: LocalCluster) -> None:
     done = cluster.local("up", "--nodes", str(NODES))
     assert done.returncode == 1

@@ -25,6 +25,7 @@ LINKED = ("examples", "deploy")
 SPARK_OPTIONS = (
     "--master local[2] --driver-memory 1g --conf spark.ui.enabled=false"
     " --conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1"
+    " --driver-java-options -XX:+UseSerialGC\\ -XX:TieredStopAtLevel=1"
     " --conf spark.sql.shuffle.partitions=2 --conf spark.log.level=OFF pyspark-shell"
 )
 

@@ -63,7 +63,8 @@ class AdminApi:
             if _is_below(request.path, QUEUES):
                 return self._queues.answer(request)
             if self._cluster is None:
-                return error_answer(404, "this node is alone, or has not joined its cluster yet")
+                what = "this node is alone, or has not joined its cluster yet"
+                return error_answer(404, what, code="NodeAlone")
             return self._cluster.answer(request)
         known = ", ".join([*self._pages, QUEUES, CLUSTER])
         return error_answer(404, f"there is no such page; try one of {known}")

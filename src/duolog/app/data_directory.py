@@ -76,7 +76,7 @@ class DataDirectory:
             return found
         except msgspec.DecodeError as error:
             raise StartRefused(
-                f"{file} is damaged: {error}. Restore it, or start with an empty directory."
+                f"{file} is damaged. Restore it, or start with an empty directory."
             ) from error
         if (found.cluster_id, found.node_id) != (cluster_id, node_id):
             raise StartRefused(

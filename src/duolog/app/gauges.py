@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from duolog.adapters.tcp import TcpListener
 from duolog.broker.broker import Broker
 from duolog.broker.housekeeping import Housekeeping
+from duolog.observe.log_stream import LogStream
+from duolog.observe.long_turns import LongTurns
 from duolog.observe.metrics import Metrics, Sample
 
 
@@ -35,6 +37,17 @@ def register_gauges(
     )
     metrics.detail("topic", lambda name: _topic_samples(broker, name))
     metrics.detail("group", lambda name: _group_samples(broker, name))
+
+
+def register_process_gauges(metrics: Metrics, logged: LogStream, turns: LongTurns) -> None:
+    metrics.counter(
+        "duolog_log_lines_lost", "Log lines that could not be written.", lambda: logged.lost
+    )
+    metrics.counter(
+        "duolog_long_turns",
+        "Turns of the event loop that used more than 50 ms of CPU.",
+        lambda: turns.count,
+    )
 
 
 def _topic_samples(broker: Broker, name: str) -> Iterator[Sample] | None:

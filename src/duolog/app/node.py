@@ -3,14 +3,12 @@
 import asyncio
 import gc
 import random
-import resource
 import secrets
-import signal
 import socket
 import sys
 import uuid
 from collections.abc import Callable
-from contextlib import AsyncExitStack, closing, suppress
+from contextlib import AsyncExitStack, closing
 from functools import partial
 from pathlib import Path
 
@@ -30,10 +28,11 @@ from duolog.admin_api.usage import UsagePages
 from duolog.app.assembly import DRAIN_SECONDS_MAX, Node, open_node
 from duolog.app.cluster import Clustered
 from duolog.app.data_directory import DataDirectory, Identity, StartRefused
-from duolog.app.gauges import register_gauges
+from duolog.app.gauges import register_gauges, register_process_gauges
 from duolog.app.listening import cannot_listen
 from duolog.app.peer_doors import listen_to_peers, peer_network
 from duolog.app.pipeline_gauges import register_pipeline_gauges
+from duolog.app.process import allow_many_files, descriptors, log_to, stop_on_signals
 from duolog.app.queue_gauges import register_queue_gauges
 from duolog.app.readiness import expect_membership, follow_membership
 from duolog.app.ready_file import ready_file
@@ -56,7 +55,8 @@ from duolog.model.cluster import Registration
 from duolog.model.pipeline_state import STATES_FOLDER
 from duolog.observe.health import Health
 from duolog.observe.log_stream import LogStream
-from duolog.observe.logs import configure_logs, get_logger
+from duolog.observe.logs import get_logger
+from duolog.observe.long_turns import LongTurns
 from duolog.observe.loop_lag import LoopLagProbe
 from duolog.observe.metrics import Metrics
 from duolog.ports.http import Handler
@@ -81,9 +81,8 @@ OnReady = Callable[[dict[str, str]], None]
 def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
     """Serve until SIGTERM, SIGINT or SIGHUP; returns the exit code. Raises StartRefused."""
     with ready_file(ready_path) as announce, closing(LogStream(sys.stderr)) as stream:
-        stream.on_recovered = _report_lost_lines
-        configure_logs(settings.get("log.level"), settings.get("log.format"), stream)
-        _allow_many_files()
+        log_to(stream, settings)
+        allow_many_files()
         use_huge_pages()
         directory = DataDirectory(Path(settings.get("data.dir")).absolute())
         directory.lock()
@@ -103,13 +102,14 @@ async def _serve(
     settings: Settings, directory: DataDirectory, on_ready: OnReady, logged: LogStream
 ) -> int:
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    _stop_on_signals(stopped)
+    stop_on_signals(stopped)
     metrics, health = Metrics(), Health()
-    metrics.counter(
-        "duolog_log_lines_lost", "Log lines that could not be written.", lambda: logged.lost
-    )
     health.set("start", False, "the node is starting")
     async with AsyncExitStack() as cleanup:
+        turns = LongTurns()
+        turns.start()
+        cleanup.callback(turns.stop)
+        register_process_gauges(metrics, logged, turns)
         admin_api = AdminApi(health, metrics)
         admin = await _serve_http("admin.listen", settings, admin_api)
         cleanup.push_async_callback(admin.close, 1.0)
@@ -345,7 +345,7 @@ def _http_limits(settings: Settings) -> HttpLimits:
 def _connections_max(settings: Settings) -> int:
     """Limit of connections for one door: as set, but at most half of the descriptors, as segments
     need some, too."""
-    return min(settings.integer("connections.max"), _descriptors() // 2)
+    return min(settings.integer("connections.max"), descriptors() // 2)
 
 
 def _advertised(settings: Settings, door: str, port: int) -> tuple[str, int]:
@@ -358,35 +358,8 @@ def _advertised(settings: Settings, door: str, port: int) -> tuple[str, int]:
     return advertised.host, advertised.port or port
 
 
-def _allow_many_files() -> None:
-    """Raise the descriptor limit: a node needs one per connection and per segment read."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _descriptors() -> int:
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-
-
 def _partitions_max() -> int:
-    return max(1, int(_descriptors() * PARTITIONS_SHARE))
-
-
-def _stop_on_signals(stopped: asyncio.Future[int]) -> None:
-    def stop() -> None:
-        if not stopped.done():
-            stopped.set_result(0)
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # Who starts a node with `nohup` wants it to outlive the terminal.
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-            loop.add_signal_handler(number, stop)
-
-
-def _report_lost_lines(lines: int) -> None:
-    log.warning("log lines were lost", lines=lines)
+    return max(1, int(descriptors() * PARTITIONS_SHARE))
 
 
 def _stop_on_failure(stopped: asyncio.Future[int], task: asyncio.Task[None]) -> None:

@@ -54,6 +54,7 @@ class Topic:
         return self.partitions if self.open_limit is None else min(self.open_limit, self.partitions)
 
 
+# Stores hold the old name: with another one, every partition of a queue would open again.
 class _TopicValue(msgspec.Struct, frozen=True, omit_defaults=True, rename={"open_limit": "taking"}):
     name: str
     id: uuid.UUID

@@ -14,7 +14,7 @@ from typer._click.exceptions import (
 )
 from typer.core import TyperCommand, TyperGroup
 
-from duolog.cli.parameters import error_name, plain
+from duolog.cli.parameters import PlainOption, error_name, plain
 from duolog.cli.values import Unfit, likely
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -64,6 +64,9 @@ class Verb(TyperCommand):
     def __init__(self, *arguments: Any, params: Any = None, **settings: Any) -> None:
         super().__init__(*arguments, params=plain(params or ()), **settings)
 
+    def get_help_option(self, ctx: Any) -> Any:
+        return _plain_help(self, super().get_help_option(ctx))
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with _in_own_words(ctx):
             # Else what is left over would be told in Typer's words.
@@ -77,6 +80,9 @@ class Verb(TyperCommand):
 class Noun(TyperGroup):
     def __init__(self, *, params: Any = None, **settings: Any) -> None:
         super().__init__(params=plain(params or ()), **settings)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _plain_help(self, super().get_help_option(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with _in_own_words(ctx):
@@ -93,6 +99,14 @@ class Noun(TyperGroup):
         meant = likely(name, known) or next(iter({_SYNONYMS.get(name)} & set(known)), None)
         advice = f"Did you mean `{_path(ctx)} {meant}`?" if meant else _see_help(ctx)
         raise Misused(f"There is no command `{_path(ctx)} {name}`. {advice}", ctx)
+
+
+def _plain_help(command: Any, option: Any) -> Any:
+    """The option `-h` as ours. Typer keeps what it has made, and has to find the same again."""
+    if option is not None and not isinstance(option, PlainOption):
+        (option,) = plain([option])
+        command._help_option = option
+    return option
 
 
 @contextmanager
@@ -113,9 +127,12 @@ def _told(error: UsageError, ctx: Any) -> str:
     path = _path(ctx)
     match error:
         case NoSuchOption():
-            options = [name for each in ctx.command.get_params(ctx) for name in each.opts]
-            meant = likely(error.option_name, options)
-            advice = f"Did you mean {meant}?" if meant else _see_help(ctx)
+            # All of them begin with hyphens, which would make any two alike.
+            options = {
+                name.lstrip("-"): name for each in ctx.command.get_params(ctx) for name in each.opts
+            }
+            meant = likely(error.option_name.lstrip("-"), options)
+            advice = f"Did you mean {options[meant]}?" if meant else _see_help(ctx)
             return f"`{path}` has no option {error.option_name}. {advice}"
         case MissingParameter():
             return f"`{path}` needs {error_name(error.param)}. {_see_help(ctx)}"

@@ -8,7 +8,7 @@ import typer
 
 from duolog.cli.failures import ExitCode, Failure
 
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Only tell what would be done and lost.")
 ]

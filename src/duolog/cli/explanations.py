@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from duolog.cli.failures import ExitCode, Failure
+from duolog.client.cluster_operator import NODE_ALONE
 from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
 from duolog.client.operator import NO_MESSAGE
 
@@ -112,6 +113,11 @@ EXPLANATIONS: dict[str, Explanation] = {
     "COORDINATOR_NOT_AVAILABLE": _CHANGING,
     "NOT_ENOUGH_REPLICAS": _CHANGING,
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND": _CHANGING,
+    NODE_ALONE: Explanation(
+        _FAILED,
+        "The node that was asked is alone, or has not joined its cluster yet",
+        "Name a node of a cluster with --admin, or a local cluster with --data.",
+    ),
     "HTTP 400": _WRONG_VALUE,
     "HTTP 401": _CREDENTIALS,
     "HTTP 403": Explanation(_DENIED, _SAID, "Run it on the node's machine, with --admin."),
@@ -127,7 +133,10 @@ def explain(error: ClientError, meant: str | None = None) -> Failure:
     """
     match error:
         case Unreachable():
-            advice = "Check that a node serves there, or name another address (see --help)."
+            advice = (
+                "Check that a node serves there, or name another address with --kafka, --sqs or"
+                " --admin."
+            )
             return Failure(f"{_sentence(str(error))} {advice}", ExitCode.UNREACHABLE)
         case Garbled():
             advice = "Check that the address is that of a node."

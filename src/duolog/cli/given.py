@@ -17,37 +17,41 @@ if TYPE_CHECKING:
 ConfigOption = Annotated[
     Path | None,
     # Not checked here: reading the file gives a better error than the option parser would.
-    typer.Option("--config", metavar="FILE", readable=False, help="TOML file with settings."),
+    typer.Option(
+        "--config", metavar="FILE", readable=False, help="Read settings from this TOML file."
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Any setting; may be repeated.",
+        help="Give any setting a value; may be repeated.",
         autocompletion=completers.settings,
     ),
 ]
 KafkaOption = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT", help="The node's Kafka door; also DUOLOG_KAFKA_LISTEN or --config."
+        metavar="HOST:PORT", help="Where the Kafka door is; else DUOLOG_KAFKA_LISTEN or --config."
     ),
 ]
 SqsOption = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT", help="The node's SQS door; also DUOLOG_SQS_LISTEN or --config."
+        metavar="HOST:PORT", help="Where the SQS door is; else DUOLOG_SQS_LISTEN or --config."
     ),
 ]
 AdminOption = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT", help="The node's admin API; also DUOLOG_ADMIN_LISTEN or --config."
+        metavar="HOST:PORT", help="Where the admin API is; else DUOLOG_ADMIN_LISTEN or --config."
     ),
 ]
 
 Door = Literal["kafka", "sqs", "admin"]
+
+_PORTS: Mapping[Door, int] = {"kafka": 9092, "sqs": 9324, "admin": 9325}
 
 _ADVICE = "Run `duolog config reference` to see every setting and what it accepts."
 
@@ -75,6 +79,8 @@ def load_settings(
 
 def door_address(door: Door, given: str | None, file: Path | None) -> "Address":
     """Address of a node's door, as a client reaches it, from the settings that the node uses."""
+    if given is not None:
+        _check_address(door, given)
     settings = load_settings({f"{door}.listen": given}, None, file)
     address = settings.address(f"{door}.listen")
     if address is None:
@@ -84,6 +90,17 @@ def door_address(door: Door, given: str | None, file: Path | None) -> "Address":
         if advertised is not None:
             address = advertised._replace(port=advertised.port or address.port)
     return from_here(address)
+
+
+def _check_address(door: Door, given: str) -> None:
+    """In the option's name rather than in that of the setting that it stands for."""
+    from duolog.config.address import parse_address
+
+    try:
+        parse_address(given)
+    except ValueError:
+        what = f"--{door} was given '{given}', but must be host:port."
+        fail(f"{what} For example: --{door} 127.0.0.1:{_PORTS[door]}.", ExitCode.USAGE)
 
 
 def from_here(address: "Address") -> "Address":

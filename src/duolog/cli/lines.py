@@ -5,13 +5,19 @@ import sys
 from collections.abc import Iterator
 
 from duolog.cli.failures import ExitCode, Failure
+from duolog.cli.output import tell
 
 LINE_BYTES_MAX = 64 << 20
 _READ_BYTES = 256 << 10
 
 
-def read_lines() -> Iterator[list[bytes]]:
-    """Yield the lines of each read, without line ends. The last line may lack its end."""
+def read_lines(each: str) -> Iterator[list[bytes]]:
+    """Yield the lines of each read, without line ends. The last line may lack its end.
+
+    Somebody who types is told what each line becomes.
+    """
+    if sys.stdin.isatty():
+        tell(f"Each line that you type becomes {each}. End with Ctrl-D.")
     source = sys.stdin.buffer
     assert isinstance(source, io.BufferedReader | io.BytesIO)
     rest = b""

@@ -16,6 +16,9 @@ import typer
 
 Row = dict[str, Any]
 
+CELL_CHARACTERS_MAX = 500
+"""Of one cell of a table; JSON has all of it."""
+
 
 class Format(StrEnum):
     table = "table"
@@ -48,7 +51,7 @@ def print_one(row: Row, form: Format, show: Callable[[Row], None]) -> None:
 
 def print_table(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> None:
     lines = [[column.upper() for column in columns]]
-    lines += [[cell_text(value) for value in row] for row in rows]
+    lines += [[cut_text(value) for value in row] for row in rows]
     widths = [max(len(line[index]) for line in lines) for index in range(len(columns))]
     for line in lines:
         _print_line(line, widths)
@@ -58,7 +61,7 @@ def print_facts(facts: Mapping[str, Any]) -> None:
     """Print names and values below each other."""
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
-        print(f"{name:<{width}}  {cell_text(value)}".rstrip())
+        print(f"{name:<{width}}  {cut_text(value)}".rstrip())
 
 
 class RowStream:
@@ -80,7 +83,7 @@ class RowStream:
             case Format.table:
                 if self._count == 0:
                     self._print([name.upper() for name in self._columns])
-                self._print([cell_text(row[name]) for name in self._columns])
+                self._print([cut_text(row[name]) for name in self._columns])
         self._count += 1
 
     def _print(self, cells: list[str]) -> None:
@@ -122,6 +125,17 @@ def cell_text(value: Any) -> str:
         case _:
             text = str(value)
             return text if text.isprintable() else "".join(map(_printable, text))
+
+
+def cut_text(value: Any) -> str:
+    """The same, of which no more than a few lines of a terminal are shown."""
+    # A megabyte need not be made harmless for what is shown of it.
+    length = len(value) if isinstance(value, str) else 0
+    text = cell_text(value[: CELL_CHARACTERS_MAX + 1] if length else value)
+    if len(text) <= CELL_CHARACTERS_MAX:
+        return text
+    rest = max(length, len(text)) - CELL_CHARACTERS_MAX
+    return f"{text[:CELL_CHARACTERS_MAX]}… ({rest:,} more characters; -o json has all)"
 
 
 def _printable(character: str) -> str:

@@ -48,8 +48,17 @@ def parse_range(text: str, now_ms: int) -> Range:
     matched = _RANGE.fullmatch(text)
     if matched is None:
         raise _no_position(text)
-    end = matched["end"]
-    return Range(_read(matched["first"], now_ms), None if end is None else _read(end, now_ms))
+    first = _read(matched["first"], now_ms)
+    if matched["end"] is None:
+        return Range(first, None)
+    end = _read(matched["end"], now_ms)
+    if first.kind == end.kind and first.value >= end.value:
+        raise Failure(
+            f"The range {text} is empty: its end, which is excluded, does not lie behind its"
+            " beginning. Give the beginning first, as in 10:20.",
+            ExitCode.USAGE,
+        )
+    return Range(first, end)
 
 
 def parse_position(text: str, now_ms: int) -> Position:

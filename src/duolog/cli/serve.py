@@ -27,14 +27,14 @@ def serve(
     ] = None,
     admin: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Health, metrics and queues for operators."),
+        typer.Option(metavar="HOST:PORT", help="Where operators find health, metrics and queues."),
     ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Be one of the nodes of this cluster.")
-    ] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="Join this cluster.")] = None,
     store: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Its metadata: etcd://host:port,host:port."),
+        typer.Option(
+            metavar="URL", help="The cluster's metadata store: etcd://host:port,host:port."
+        ),
     ] = None,
     node_id: Annotated[
         str | None, typer.Option(metavar="N", help="This node's number in the cluster.")
@@ -44,7 +44,7 @@ def serve(
     ] = None,
     roles: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="Some of broker,frontend,controller; else all."),
+        typer.Option(metavar="LIST", help="Some of broker,frontend,controller; by default all."),
     ] = None,
     peer: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Where the other nodes connect.")
@@ -53,7 +53,7 @@ def serve(
     assignments: SetOption = None,
     ready_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Holds the addresses while the node serves."),
+        typer.Option(metavar="FILE", help="File that holds the addresses while the node serves."),
     ] = None,
 ) -> None:
     """Run a node in the foreground, until it is told to stop."""

@@ -70,9 +70,12 @@ class Cluster:
         connection = await self._connection(node)
         return await connection.call_encoded(api_key, body)
 
-    async def metadata(self, topics: Collection[str] | None = None) -> Metadata:
+    async def metadata(
+        self, topics: Collection[str] | None = None, *, may_create: bool = False
+    ) -> Metadata:
         """Asks the cluster for metadata: of the named topics, or of all."""
-        described = read_metadata(await self.call(ApiKey.METADATA, request_fields(topics)))
+        fields = request_fields(topics, may_create=may_create)
+        described = read_metadata(await self.call(ApiKey.METADATA, fields))
         self._brokers = described.brokers
         self._topics.update(described.topics)
         return described

@@ -4,6 +4,9 @@ import msgspec
 
 from duolog.client.operator import AdminClient
 
+NODE_ALONE = "NodeAlone"
+"""The name under which a node refuses to tell of a cluster that it is not in."""
+
 
 class NodeSummary(msgspec.Struct):
     id: int
@@ -50,6 +53,10 @@ class _Events(msgspec.Struct):
     events: list[ClusterEvent]
 
 
+class _Readiness(msgspec.Struct):
+    reasons: dict[str, str]
+
+
 class Drained(msgspec.Struct):
     node: int
     draining: bool
@@ -59,6 +66,12 @@ class ClusterOperator(AdminClient):
     async def described(self) -> ClusterDetails:
         told: ClusterDetails = await self.ask("GET", "/cluster", ClusterDetails, "the cluster")
         return told
+
+    async def reasons_not_ready(self) -> dict[str, str]:
+        """Why the node that is asked does not serve; empty when it does."""
+        answer = await self.request("GET", "/readyz")
+        told: _Readiness = self.decode(answer, _Readiness)
+        return told.reasons
 
     async def events(self, limit: int) -> list[ClusterEvent]:
         """The cluster's latest events, newest first."""

@@ -102,8 +102,8 @@ class HttpClient:
         except httptools.HttpParserCallbackError as error:
             # httptools hides the exception of our callback behind an error without a reason.
             raise Garbled(f"the answer of {self.host} {error.__context__}") from None
-        except httptools.HttpParserError as error:
-            raise Garbled(f"the address {self.host} does not answer in HTTP: {error}") from None
+        except httptools.HttpParserError:
+            raise Garbled(f"the address {self.host} does not answer in HTTP") from None
         return parser
 
     def close(self) -> None:

@@ -33,10 +33,10 @@ class Metadata(NamedTuple):
     topics: Mapping[str, TopicInfo]
 
 
-def request_fields(topics: Iterable[str] | None) -> dict[str, Any]:
-    """Fields of a Metadata request; `None` asks for all topics. Never creates a topic."""
+def request_fields(topics: Iterable[str] | None, *, may_create: bool = False) -> dict[str, Any]:
+    """Fields of a Metadata request; `None` asks for all topics."""
     named = None if topics is None else [{"topic_id": None, "name": name} for name in topics]
-    return {"topics": named, "allow_auto_topic_creation": False}
+    return {"topics": named, "allow_auto_topic_creation": may_create}
 
 
 def read_metadata(response: Any) -> Metadata:

@@ -83,15 +83,15 @@ class AdminClient(HttpClient):
         headers = {"content-type": "application/json"} if body else {}
         answer = await self.request(method, target, headers, body)
         if answer.status != 200:
-            error = self._decode(answer, _Error)
+            error = self.decode(answer, _Error)
             raise Refused(error.code or f"HTTP {answer.status}", subject, error.error)
-        return self._decode(answer, shape)
+        return self.decode(answer, shape)
 
-    def _decode(self, answer: HttpAnswer, shape: Any) -> Any:
+    def decode(self, answer: HttpAnswer, shape: Any) -> Any:
         try:
             return msgspec.json.decode(answer.body, type=shape)
-        except msgspec.MsgspecError as problem:
-            raise Garbled(f"the address {self.host} is not an admin API: {problem}") from None
+        except msgspec.MsgspecError:
+            raise Garbled(f"the address {self.host} is not an admin API") from None
 
 
 class OperatorClient(AdminClient):

@@ -87,5 +87,5 @@ class QueueClient(HttpClient):
     def _decode(self, body: bytes, shape: Any) -> Any:
         try:
             return msgspec.json.decode(body, type=shape)
-        except msgspec.MsgspecError as problem:
-            raise Garbled(f"the address {self.host} does not answer like SQS: {problem}") from None
+        except msgspec.MsgspecError:
+            raise Garbled(f"the address {self.host} does not answer like SQS") from None

@@ -85,9 +85,9 @@ class Invoices:
     def _read(self, path: Path) -> Closed:
         try:
             return msgspec.json.decode(path.read_bytes(), type=Closed)
-        except msgspec.MsgspecError as error:
+        except msgspec.MsgspecError:
             raise PipelineError(
-                f"{path} holds no invoices: {error}. Restore it from a copy: later invoices build"
+                f"{path} holds no invoices. Restore it from a copy: later invoices build"
                 " on its offsets."
             ) from None
 

@@ -19,15 +19,22 @@ def main() -> None:
 @app.command()
 def pipeline(
     data: Annotated[
-        Path, typer.Option("--data", metavar="DIR", help="Empty, or not there yet.")
+        Path,
+        typer.Option("--data", metavar="DIR", help="Directory to use, empty or not there yet."),
     ] = Path("duolog-demo"),
     master: Annotated[
-        str, typer.Option(metavar="URL", help="The Spark to run on; by default one of its own.")
+        str, typer.Option(metavar="URL", help="Spark to run on; by default an embedded one.")
     ] = "local[*]",
-    seed: Annotated[int, typer.Option(help="Of what is planted.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the random losses and duplicates.")] = 1,
     output: FormatOption = Format.table,
 ) -> None:
     """Start a node, make traffic with known mistakes, and let every pipeline find them."""
-    from duolog_pipelines.demo.actions import show_pipelines
+    from duolog_pipelines.actions import reporting
+    from duolog_pipelines.session import check_installed
 
-    show_pipelines(data, master, seed, output)
+    with reporting():
+        check_installed()
+        # Cannot be imported where something is missing.
+        from duolog_pipelines.demo.actions import show_pipelines
+
+        show_pipelines(data, master, seed, output)

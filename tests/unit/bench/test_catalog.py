@@ -7,6 +7,7 @@ def test_a_group_is_chosen_by_its_name_or_with_all_that_is_under_it() -> None:
     assert chosen("queues/fifo,latency") == ["queues/fifo", "latency"]
     assert len(chosen("queues/flat")) == 3
     assert len(chosen("spark")) == 4
+    assert len(chosen("compare")) == 5
     assert set(chosen("queues/flat")) < set(chosen("queues")) < set(GROUPS)
 
 

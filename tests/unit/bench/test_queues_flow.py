@@ -51,8 +51,8 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
 
 @pytest.fixture
 def stand(tmp_path: Path) -> Stand:
-    scale = Scale(1, 1, 1.0, 1.0, 1, 1)
-    return Stand(tmp_path, Tools(TOOL, TOOL, None), scale, print)
+    scale = Scale(1, 1, 1.0, 1.0, 1)
+    return Stand(tmp_path, Tools(TOOL, TOOL, TOOL, None), scale, print)
 
 
 def received(*queues: int) -> dict[str, Any]:

@@ -1,18 +1,16 @@
 from dataclasses import replace
 from pathlib import Path
 
-from bench.cells import number, workload_cells
-from bench.peers.peer import PeerResult
-from bench.peers.queue_peer import QueuePeerResult
-from bench.report import Report
+import pytest
+from bench.cells import number, standing_cells, workload_cells
+from bench.comparison.standing import Absent, Comparison, Contestant, Standing
+from bench.report import OtherMachine, Report, Run
 from bench.rows import Row, failed, skipped
 from bench.samples import Figures
 from bench.table import plain
 
-MACHINE = dict.fromkeys(
-    ("date", "cpu", "cores", "memory", "kernel", "filesystem", "python", "versions", "librdkafka"),
-    "?",
-)
+MACHINE = dict.fromkeys(("cpu", "cores", "memory", "kernel", "filesystem"), "?")
+RUN = Run("2026-01-01 00:00 UTC", "python -m bench", ["produce"], 60.0)
 PRODUCE = Row(
     "produce/1MB/1p",
     "produce 1 MB batches",
@@ -22,12 +20,22 @@ PRODUCE = Row(
     "uvloop + pwritev",
 )
 SKIPPED = skipped("latency/1000", "end to end", "p50_us", "skipped: no librdkafka")
+STANDING = Standing(
+    "send/16", "moto", Figures(messages_per_s=512.0, cpu_us_per_message=1900.0), 5, False
+)
+QUEUES = Comparison(
+    "compare/queues",
+    RUN.date,
+    60.0,
+    3,
+    [Contestant("moto", "5", "its memory", "defaults", "http_load.c")],
+    [STANDING],
+    [Absent("ElasticMQ", "java is not installed")],
+)
 
 
 def report() -> Report:
-    peer = PeerResult("NATS JetStream", note="not installed: nats-server")
-    queues = QueuePeerResult("moto", "memory", sent_per_s=512.0, send_cpu_us=1900.0)
-    return Report(MACHINE, "python -m bench", [PRODUCE, SKIPPED], [peer], [queues])
+    return Report(MACHINE, [RUN], [PRODUCE, SKIPPED], [QUEUES])
 
 
 def test_a_report_survives_being_written_and_read(tmp_path: Path) -> None:
@@ -56,20 +64,25 @@ def test_a_skipped_row_says_why() -> None:
     assert workload_cells(SKIPPED)[:2] == ["end to end", "skipped: no librdkafka"]
 
 
-def test_the_markdown_holds_rows_goals_peers_and_the_command() -> None:
-    text = report().markdown()
-    assert "    python -m bench\n" in text
-    assert "| produce 1 MB batches | 1,234 MB/s | 2,469 MB/s |" in text
-    assert "| pass | broker CPU per MB produced" in text
-    assert "not installed: nats-server" in text
-    assert "| moto | memory | 512 | 1,900 |  |" in text
-    assert "fetched" not in text, "goals that were not measured are left out"
+def test_a_server_that_was_never_warm_is_shown_as_such() -> None:
+    assert standing_cells(STANDING) == ["send/16", "moto", "512", "1,900", "", "", "5, not settled"]
 
 
-def test_the_markdown_admits_that_the_machine_was_not_quiet() -> None:
-    busy = replace(PRODUCE, ours=Figures(mb_per_s=1.0, others_cores=1.1))
-    assert "1 of 2 rows are disturbed" in Report(MACHINE, "", [busy, SKIPPED], []).markdown()
-    assert "disturbed:" not in report().markdown()
+def test_what_is_measured_again_takes_the_place_of_what_was_there() -> None:
+    again = replace(PRODUCE, ours=Figures(mb_per_s=1.0))
+    queues = replace(QUEUES, took_seconds=1.0)
+    merged = report().merged(Report(MACHINE, [RUN], [again], [queues]))
+    assert merged == Report(MACHINE, [RUN], [again, SKIPPED], [queues])
+
+
+def test_what_failed_is_gone_once_it_was_measured() -> None:
+    broken = Report(MACHINE, [RUN], [failed("produce", "no disk")])
+    assert not broken.merged(Report(MACHINE, [RUN], [PRODUCE])).failed
+
+
+def test_figures_of_two_machines_are_not_merged() -> None:
+    with pytest.raises(OtherMachine, match="cpu"):
+        report().merged(Report({**MACHINE, "cpu": "another"}, [RUN], [PRODUCE]))
 
 
 def test_plain_columns_line_up() -> None:
@@ -87,6 +100,6 @@ def test_numbers_keep_about_three_digits() -> None:
 
 def test_a_failed_group_makes_the_report_a_failed_one() -> None:
     assert not report().failed
-    broken = Report(MACHINE, "python -m bench", [PRODUCE, failed("fsync", "no disk")], [])
+    broken = Report(MACHINE, [RUN], [PRODUCE, failed("fsync", "no disk")])
     assert broken.failed
     assert workload_cells(broken.rows[1])[:2] == ["fsync", "failed: no disk"]

@@ -10,7 +10,12 @@ from typer.testing import CliRunner
 
 from duolog.cli.failures import ExitCode
 from duolog.cli.main import app
-from duolog.client.cluster_operator import ClusterDetails, NodeSummary, PartitionSummary
+from duolog.client.cluster_operator import (
+    NODE_ALONE,
+    ClusterDetails,
+    NodeSummary,
+    PartitionSummary,
+)
 
 _NODE = NodeSummary(
     id=1,
@@ -53,7 +58,8 @@ def test_a_cluster_that_is_well_is_said_to_be_well(doors: DoorServer) -> None:
     [
         ({"controller": None}, "No node is the controller."),
         ({"partitions": PartitionSummary(3, 2, 2)}, "nobody leads"),
-        ({"partitions": PartitionSummary(3, 0, 1)}, "lack a copy"),
+        ({"partitions": PartitionSummary(3, 0, 1)}, "1 partition of 3 lacks a copy"),
+        ({"partitions": PartitionSummary(3, 0, 2)}, "2 partitions of 3 lack a copy"),
         ({"in_touch": False}, "has lost touch with the metadata store"),
         ({"in_touch": False, "controller": None}, "has lost touch with the metadata store"),
     ],
@@ -66,3 +72,11 @@ def test_a_cluster_that_is_not_well_is_never_said_to_be(
     assert sentence in done.stderr
     assert "in sync\n" not in done.stderr
     assert [row["id"] for row in json.loads(done.stdout)] == [1]
+
+
+def test_a_node_that_waits_to_join_its_cluster_is_not_well(doors: DoorServer) -> None:
+    doors.answers["GET /cluster"] = lambda asked: (404, {"error": "alone", "code": NODE_ALONE})
+    doors.answers["GET /readyz"] = lambda asked: (503, {"reasons": {"start": "it waits for etcd"}})
+    done = CliRunner().invoke(app, ["cluster", "status"])
+    assert done.exit_code == ExitCode.UNHEALTHY
+    assert "not ready: it waits for etcd. Wait until it is" in done.stderr

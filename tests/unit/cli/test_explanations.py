@@ -6,6 +6,7 @@ import pytest
 
 from duolog.cli.explanations import EXPLANATIONS, explain
 from duolog.cli.failures import ExitCode
+from duolog.client.cluster_operator import NODE_ALONE
 from duolog.client.errors import ClientError, Garbled, Refused, Unreachable
 from duolog.client.operator import NO_MESSAGE
 from duolog.wire.kafka.error_codes import ErrorCode
@@ -16,7 +17,7 @@ TWO_SENTENCES = re.compile(r"[A-Z].*[^.]\. [A-Z].*\.", re.DOTALL)
 
 @pytest.mark.parametrize("name", EXPLANATIONS)
 def test_what_is_explained_exists(name: str) -> None:
-    known = {*ErrorCode.__members__, *FAULTS, NO_MESSAGE}
+    known = {*ErrorCode.__members__, *FAULTS, NO_MESSAGE, NODE_ALONE}
     assert name in known or name.startswith("HTTP ")
 
 
@@ -52,3 +53,14 @@ def test_the_exit_code_tells_the_kind(error: ClientError, code: ExitCode) -> Non
     failure = explain(error)
     assert failure.code is code
     assert TWO_SENTENCES.fullmatch(str(failure))
+
+
+def test_a_name_that_was_probably_meant_is_told() -> None:
+    told = str(explain(Refused("UNKNOWN_TOPIC_OR_PARTITION", "topic 'order'"), "orders"))
+    assert told.startswith("There is no topic 'order'. Did you mean 'orders'? Run")
+
+
+@pytest.mark.parametrize("name", [*ErrorCode.__members__, *FAULTS, "HTTP 503", "NEW"])
+def test_only_what_the_node_logs_sends_people_to_its_log(name: str) -> None:
+    told = str(explain(Refused(name, "topic 'orders'", "it cannot be")))
+    assert ("log says more" in told) == (name == "InternalFailure")

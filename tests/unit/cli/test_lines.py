@@ -20,8 +20,8 @@ class Pieces(io.BytesIO):
 
 
 def read(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pieces(data)))
-    return [line for some in read_lines() for line in some]
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pieces(data), isatty=lambda: False))
+    return [line for some in read_lines("a message") for line in some]
 
 
 @given(st.lists(st.binary(max_size=8).filter(lambda line: not set(b"\r\n") & set(line))))

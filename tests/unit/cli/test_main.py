@@ -15,6 +15,7 @@ from duolog import __version__
 from duolog.cli.main import app
 from duolog.config.node import NODE_SETTINGS
 from duolog.config.reference import reference_page
+from duolog.observe.c_modules import NODE_MODULES, SPARK_MODULES
 
 
 def invoke(*arguments: str) -> Any:
@@ -44,7 +45,8 @@ def test_help_does_not_import_what_it_does_not_need() -> None:
     program = (
         "import sys\nfrom duolog.cli.main import app\n"
         "app(['--help'], standalone_mode=False)\n"
-        "heavy = {'kio', 'prometheus_client', 'rich', 'structlog', 'uvloop', 'httptools'}\n"
+        "heavy = {'kio', 'pydantic', 'prometheus_client', 'rich', 'structlog'}\n"
+        "heavy |= {'uvloop', 'httptools'}\n"
         "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
@@ -55,11 +57,24 @@ def test_the_package_can_be_run_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "duolog", "version"], capture_output=True, check=True, text=True
     )
-    assert done.stdout == f"duolog {__version__}\n"
+    assert done.stdout.startswith(f"duolog {__version__}\nC modules: ")
 
 
 def test_the_version_is_data() -> None:
-    assert json.loads(invoke("version", "-o", "json").stdout) == [{"version": __version__}]
+    (row,) = json.loads(invoke("version", "-o", "json").stdout)
+    assert row["version"] == __version__
+    assert set(row["c_modules"]) == {*NODE_MODULES, *SPARK_MODULES}
+
+
+def test_the_version_names_the_c_modules_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duolog.observe.c_modules._is_built", lambda name: not name.endswith("5"))
+    (row,) = json.loads(invoke("version", "-o", "json").stdout)
+    assert [name for name, built in row["c_modules"].items() if not built] == [
+        "duolog.wire.sqs._md5"
+    ]
+    told = invoke("version")
+    assert "C modules: 6 of 7 are built\n  missing: duolog.wire.sqs._md5\n" in told.stdout
+    assert "Install a C compiler" in told.stderr
 
 
 def test_the_version_can_be_asked_for_as_an_option() -> None:
@@ -71,8 +86,80 @@ def test_the_help_promises_no_more_than_there_is() -> None:
     assert "on one node or many" in " ".join(invoke("--help").stdout.split())
 
 
-def test_an_unknown_command_is_a_usage_error() -> None:
-    assert invoke("dance").exit_code == 2
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("dance",), "There is no command `duolog dance`. Run `duolog -h` to see what it takes."),
+        (
+            ("topic", "crate", "x"),
+            "There is no command `duolog topic crate`. Did you mean `duolog topic create`?",
+        ),
+        (
+            ("queue", "delete", "x"),
+            "There is no command `duolog queue delete`. Did you mean `duolog queue rm`?",
+        ),
+        (
+            ("topic", "ls", "--kafkka", "x"),
+            "`duolog topic ls` has no option --kafkka. Did you mean --kafka?",
+        ),
+        (
+            ("queue", "receive", "x", "--admin", "y"),
+            "`duolog queue receive` has no option --admin. Run `duolog queue receive -h` to see"
+            " what it takes.",
+        ),
+        (
+            ("queue", "ls", "--admin", "localhost"),
+            "--admin was given 'localhost', but must be host:port."
+            " For example: --admin 127.0.0.1:9325.",
+        ),
+        (
+            ("topic", "ls", "-o", "jsn"),
+            "--output was given 'jsn', but takes table, json or jsonl. Did you mean 'json'?",
+        ),
+        (
+            ("topic", "ls", "-o", "yaml"),
+            "--output was given 'yaml', but takes table, json or jsonl."
+            " Run `duolog topic ls -h` to see what it takes.",
+        ),
+        (
+            ("queue", "send", "x", "--delay", "1000"),
+            "--delay was given '1000', but takes a whole number, from 0 to 900."
+            " Run `duolog queue send -h` to see what it takes.",
+        ),
+        (
+            ("queue", "receive", "x", "--wait", "long"),
+            "--wait was given 'long', but takes a number, 0 or more."
+            " Run `duolog queue receive -h` to see what it takes.",
+        ),
+        (
+            ("cluster", "kill", "one"),
+            "NODE was given 'one', but takes a whole number, 0 or more."
+            " Run `duolog cluster kill -h` to see what it takes.",
+        ),
+        (
+            ("topic", "create"),
+            "`duolog topic create` needs NAME. Run `duolog topic create -h` to see what it takes.",
+        ),
+        (
+            ("topic", "ls", "more"),
+            "`duolog topic ls` has no place for 'more'. Run `duolog topic ls -h` to see what it"
+            " takes.",
+        ),
+        (
+            ("topic", "ls", "-o"),
+            "The option -o needs a value. Run `duolog topic ls -h` to see what it takes.",
+        ),
+        (
+            ("topic", "ls", "--internal=yes"),
+            "The option --internal takes no value. Run `duolog topic ls -h` to see what it takes.",
+        ),
+    ],
+)
+def test_a_mistyped_command_line_says_what_is_wrong_and_what_to_do(
+    arguments: tuple[str, ...], said: str
+) -> None:
+    done = invoke(*arguments)
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"{said}\n")
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])

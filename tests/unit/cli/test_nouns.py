@@ -62,6 +62,21 @@ def test_the_help_of_a_noun_names_its_verbs(noun: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("version",), ("completion",), ("config", "show"), ("serve",), ("demo", "pipeline")]
+    + [(noun,) for noun in VERBS]
+    + [(noun, verb) for noun in VERBS for verb in sorted(VERBS[noun])],
+)
+def test_a_hyphen_and_h_is_enough_for_help_without_words_for_programmers(
+    arguments: tuple[str, ...],
+) -> None:
+    short, long = invoke(*arguments, "-h"), invoke(*arguments, "--help")
+    assert (short.exit_code, short.stdout) == (0, long.stdout)
+    for word in ("<str", "<int", "list[", "{", "x>=", "<=x"):
+        assert word not in short.stdout.replace("local[*]", "")
+
+
 @pytest.mark.parametrize("noun", VERBS)
 def test_a_noun_alone_shows_its_help(noun: str) -> None:
     assert "Commands:" in invoke(noun).output

@@ -4,7 +4,15 @@ import json
 
 import pytest
 
-from duolog.cli.output import Format, RowStream, cell_text, print_facts, print_rows
+from duolog.cli.output import (
+    CELL_CHARACTERS_MAX,
+    Format,
+    RowStream,
+    cell_text,
+    cut_text,
+    print_facts,
+    print_rows,
+)
 
 COLUMNS = {"name": 6, "value": 0}
 
@@ -86,3 +94,15 @@ def test_facts_stand_below_each_other(capsys: pytest.CaptureFixture[str]) -> Non
 )
 def test_a_cell_is_one_harmless_line(value: object, text: str) -> None:
     assert cell_text(value) == text
+
+
+@pytest.mark.parametrize("value", ["x" * CELL_CHARACTERS_MAX, [1] * 200, None])
+def test_what_fits_is_not_cut(value: object) -> None:
+    assert cut_text(value) == cell_text(value)
+
+
+@pytest.mark.parametrize("value", ["x" * 1_500, "\n" * 1_500, ["x"] * 2_000])
+def test_what_is_cut_says_how_much_is_missing(value: object) -> None:
+    shown = cut_text(value)
+    assert shown.startswith(cell_text(value)[:CELL_CHARACTERS_MAX] + "… (")
+    assert shown.endswith(" more characters; -o json has all)")

@@ -61,3 +61,8 @@ def test_an_exit_code_is_on_the_page(code: ExitCode) -> None:
 @pytest.mark.parametrize("form", Format)
 def test_a_format_is_on_the_page(form: Format) -> None:
     assert f"`-o {form}`" in PAGE
+
+
+@pytest.mark.parametrize("command", ["completion", "version", "serve", "config show"])
+def test_what_is_no_noun_is_on_the_page(command: str) -> None:
+    assert f"`{command}" in PAGE

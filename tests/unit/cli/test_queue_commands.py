@@ -256,7 +256,8 @@ def test_what_would_be_lost_is_told_before_it_is(
 ) -> None:
     doors.answers["GET /queues/orders"] = lambda asked: DETAILS
     doors.answers[action] = lambda asked: None
-    counts = "6 messages for ever: 3 ready, 2 in flight and 1 delayed."
+    how_long = "" if verb == "purge" else " for ever"
+    counts = f"6 messages{how_long}: 3 ready, 2 in flight and 1 delayed."
 
     rehearsed = queue(verb, "orders", "--dry-run")
     assert rehearsed.exit_code == 0
@@ -297,6 +298,27 @@ def test_a_purge_tells_how_long_messages_can_be_replayed(doors: DoorServer, queu
     assert "deletes 6 messages: 3 ready, 2 in flight and 1 delayed." in told
     assert "They can be replayed for 3600 s." in told
     assert "for ever" not in told
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({}, "a replay can bring them back only until their disk space is freed."),
+        ({"duolog:SourceTopic": "events"}, "topic 'events' stay, and a replay can deliver them"),
+    ],
+)
+def test_no_purge_says_that_messages_are_gone_while_a_replay_finds_them(
+    doors: DoorServer, queue: Run, attributes: dict[str, str], said: str
+) -> None:
+    doors.answers["GET /queues/orders"] = lambda asked: {**DETAILS, "attributes": attributes}
+    told = queue("purge", "orders", "--dry-run").stderr
+    assert said in told
+    assert "for ever" not in told
+
+
+def test_what_is_removed_is_gone_for_ever(doors: DoorServer, queue: Run) -> None:
+    attributes = {"duolog:RetainDeleted": "3600"}
+    doors.answers["GET /queues/orders"] = lambda asked: {**DETAILS, "attributes": attributes}
     assert "for ever" in queue("rm", "orders", "--dry-run").stderr
 
 
@@ -426,3 +448,32 @@ def test_nobody_there_is_unreachable(queue: Run) -> None:
     done = queue("receive", "orders", "--sqs", "127.0.0.1:1")
     assert done.exit_code == 5
     assert "127.0.0.1:1 cannot be connected to: Connection refused. Check" in done.stderr
+
+
+def test_a_fifo_queue_without_a_group_is_told_the_option(queue: Run) -> None:
+    done = queue("send", "orders.fifo", "hello")
+    assert done.exit_code == 2
+    assert "whose messages need a group. Name one with --group." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("attribute", "said"),
+    [
+        ("VisibilityTimeot", "There is no queue attribute 'VisibilityTimeot'. Did you mean 'Visi"),
+        ("Foo", "Queue 'orders': It is not so."),
+    ],
+)
+def test_a_mistyped_attribute_gets_a_suggestion(
+    doors: DoorServer, queue: Run, attribute: str, said: str
+) -> None:
+    doors.answers["CreateQueue"] = lambda asked: refusal("InvalidAttributeName")
+    done = queue("create", "orders", "-a", f"{attribute}=5")
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_what_is_no_admin_api_is_told_in_plain_words(doors: DoorServer, queue: Run) -> None:
+    doors.answers["GET /queues"] = lambda asked: {"something": "else"}
+    done = queue("ls")
+    assert done.exit_code == 1
+    assert "is not an admin API. Check that the address is that of a node." in done.stderr

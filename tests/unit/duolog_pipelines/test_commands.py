@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from duolog.cli.main import app
 from duolog.model.pipeline_state import PipelineState
+from duolog_pipelines.errors import Missing
 from duolog_pipelines.lake import Lake
-from duolog_pipelines.registry import MODULES
+from duolog_pipelines.registry import MODULES, pipeline
 from duolog_pipelines.state import States
 
 
@@ -91,3 +92,40 @@ def test_there_is_nothing_to_report_before_a_run(tmp_path: Path) -> None:
     assert json.loads(result.stdout) == []
     assert "There is nothing to report" in result.stderr
     assert page.read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("demo", "pipeline", "--data", "here"),
+        ("pipeline", "run", "usage", "--once", "--data", "here"),
+        ("pipeline", "backfill", "usage", "--data", "here"),
+        ("pipeline", "report", "--data", "here"),
+    ],
+)
+def test_without_the_extra_a_command_says_what_to_install_from_a_clone(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    program = (
+        "import sys\n"
+        "for name in ('deltalake', 'numpy', 'pyarrow', 'pyspark'): sys.modules[name] = None\n"
+        f"from duolog.cli.main import app\napp({list(arguments)!r}, prog_name='duolog')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Pipelines need the package ")
+    assert done.stderr.endswith(
+        "In your clone of Duolog, run `.venv/bin/pip install -e '.[spark]' -c constraints.txt`.\n"
+    )
+
+
+def test_a_mistyped_pipeline_gets_a_suggestion() -> None:
+    with pytest.raises(Missing, match="Did you mean 'usage'"):
+        pipeline("usge")

@@ -36,7 +36,11 @@ def test_an_option_has_its_default() -> None:
         ("limit", "0", "'0' is no positive integer"),
         ("strict", "yes", "'yes' is neither true nor false"),
         ("gaps", "hide", "'hide' is none of fail, report"),
-        ("topik", "x", "There is no option 'topik' here. There are: topic, limit, strict, gaps."),
+        (
+            "topik",
+            "x",
+            r"'topik' here. Did you mean 'topic'\? There are: topic, limit, strict, gaps\.",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused(name: str, text: str, said: str) -> None:

@@ -74,7 +74,7 @@ def open_layout(directory: Path, nodes: int, etcd_members: int, *, free_ports: b
         ) from error
     except msgspec.DecodeError as error:
         raise StartRefused(
-            f"{file} is damaged: {error}. Restore it, or choose an empty directory with --data."
+            f"{file} is damaged. Restore it, or choose an empty directory with --data."
         ) from error
     if (len(layout.nodes), len(layout.etcd)) != (nodes, etcd_members):
         raise StartRefused(
@@ -82,6 +82,14 @@ def open_layout(directory: Path, nodes: int, etcd_members: int, *, free_ports: b
             " members of etcd. Run it with as many, or choose an empty directory with --data."
         )
     return layout
+
+
+def read_layout(directory: Path) -> Layout | None:
+    """The layout that the directory has; None where there is none that can be read."""
+    try:
+        return msgspec.json.decode((directory / LAYOUT_NAME).read_bytes(), type=Layout)
+    except (OSError, msgspec.DecodeError):
+        return None
 
 
 def _new_layout(nodes: int, etcd_members: int, addresses: Iterator[list[str]]) -> Layout:

@@ -10,6 +10,8 @@ from duolog.core.queues.message import Message, from_record
 from duolog.model.queue_errors import InvalidParameterValue
 
 STATES = ("ready", "in_flight", "delayed", "dead", "done")
+UNDONE = "undone"
+"""Asks for messages in any state but `done`."""
 EXAMINED_MAX = 10_000
 """Maximum number of messages that one request examines, in any state."""
 PEEKED_BYTES_MAX = 4 << 20
@@ -51,9 +53,9 @@ def find(partition: QueuePartition, message_id: str, now_ms: int) -> Peeked | No
 
 
 def look(queue: Queue, *, partition: int, from_offset: int, limit: int, state: str | None) -> Page:
-    """Lists messages of a partition from the offset on, of one state or of all."""
-    if state is not None and state not in STATES:
-        raise InvalidParameterValue(f"The state must be one of {', '.join(STATES)}.")
+    """Lists messages of a partition from the offset on: in any state, in one, or all but done."""
+    if state is not None and state not in (*STATES, UNDONE):
+        raise InvalidParameterValue(f"The state must be one of {', '.join(STATES)} or {UNDONE}.")
     place = queue.partition(partition) if partition >= 0 else None
     if place is None and queue.state.has_all_partitions:
         raise InvalidParameterValue(
@@ -68,7 +70,7 @@ def look(queue: Queue, *, partition: int, from_offset: int, limit: int, state: s
         if len(found) == limit or examined == EXAMINED_MAX or size >= PEEKED_BYTES_MAX:
             return Page(found, offset)
         examined += 1
-        if state is not None and place.delivery.state_of(offset, now_ms) != state:
+        if state in STATES and place.delivery.state_of(offset, now_ms) != state:
             continue
         peeked = _peek(place, offset, now_ms)
         if peeked is not None:

@@ -77,7 +77,7 @@ class UsageSender:
         except _ENVIRONMENT as error:
             reason = str(error) or type(error).__name__
             if reason != self._failing:
-                log.warning("usage lines not sent, will retry", sequence=sequence, reason=reason)
+                log.warning("usage lines have to wait", sequence=sequence, reason=reason)
             self._failing = reason
             return False
         self._failing = None

@@ -6,7 +6,8 @@ import msgspec
 
 from duolog.cli.failures import ExitCode, Failure
 from duolog.cli.output import Format, counted, print_rows, tell
-from duolog.client.cluster_operator import ClusterDetails, ClusterOperator
+from duolog.client.cluster_operator import NODE_ALONE, ClusterDetails, ClusterOperator
+from duolog.client.errors import Refused
 from duolog.config.address import Address
 
 _COLUMNS = ("id", "alive", "controller", "draining", "roles", "leads", "copies", "kafka", "sqs")
@@ -14,12 +15,31 @@ _COLUMNS = ("id", "alive", "controller", "draining", "roles", "leads", "copies",
 
 async def status(admin: Address, output: Format) -> None:
     async with ClusterOperator(admin) as operator:
-        told = await operator.described()
+        try:
+            told = await operator.described()
+        except Refused as refusal:
+            if refusal.name != NODE_ALONE:
+                raise
+            _tell_alone(await operator.reasons_not_ready(), output)
+            return
     rows = [msgspec.to_builtins(node) for node in told.nodes]
     print_rows(rows, output, _COLUMNS)
     if (problem := _problem(told)) is not None:
         raise Failure(problem, ExitCode.UNHEALTHY)
     tell(f"{counted(told.partitions.total, 'partition')}, all led and in sync")
+
+
+def _tell_alone(reasons: dict[str, str], output: Format) -> None:
+    """Of a node without a cluster, which is well if it is ready."""
+    if reasons:
+        raise Failure(
+            f"The node that was asked is in no cluster, and not ready:"
+            f" {', '.join(reasons.values())}. Wait until it is; its log says what it waits for.",
+            ExitCode.UNHEALTHY,
+        )
+    if output is not Format.table:
+        print_rows([], output, _COLUMNS)
+    tell("This node is alone: it belongs to no cluster, and it is ready.")
 
 
 def _problem(told: ClusterDetails) -> str | None:
@@ -40,8 +60,9 @@ def _problem(told: ClusterDetails) -> str | None:
         )
     if partitions.under_replicated:
         return (
-            f"{counted(partitions.under_replicated, 'partition')} of {partitions.total} lack a"
-            " copy that is in sync. Start the nodes that are not alive, or wait for the copies."
+            f"{counted(partitions.under_replicated, 'partition')} of {partitions.total}"
+            f" {'lacks' if partitions.under_replicated == 1 else 'lack'} a copy that is in sync."
+            " Start the nodes that are not alive, or wait for the copies."
         )
     return None
 

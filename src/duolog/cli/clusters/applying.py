@@ -1,5 +1,6 @@
 """`duolog cluster apply`: does what a file of advice says, after showing it."""
 
+import re
 from pathlib import Path
 
 from duolog.cli.consent import has_consent
@@ -14,6 +15,8 @@ from duolog.model.advice import Action, AddPartitions, Advice, decode_advice
 
 ACTIONS_MAX = 10_000
 _COLUMNS = ("action", "topic", "partition", "from", "to", "state", "reason")
+_PLACE = re.compile(r"at `(\$[^`]*)`")
+"""Where in a document msgspec found something wrong; its other words are for programmers."""
 _TO_DO, _DONE, _HAS_BEEN = "to do", "done", "is so already"
 
 
@@ -50,8 +53,10 @@ def read_advice(file: Path) -> Advice:
     except OSError as error:
         raise Failure(unreadable(file, error), ExitCode.USAGE) from None
     except ValueError as error:
+        place = _PLACE.search(str(error))
+        where = f": something is wrong at {place[1]}" if place else ""
         raise Failure(
-            f"{file} holds no advice: {error}. Give the file that the pipeline load made.",
+            f"{file} holds no advice{where}. Give the file that the pipeline load made.",
             ExitCode.USAGE,
         ) from None
     if len(advice.actions) > ACTIONS_MAX:

@@ -1,7 +1,7 @@
 """The command lines of `duolog cluster`. Each command imports its modules when it runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,10 +10,17 @@ from duolog.cli.consent import DryRunOption, YesOption
 from duolog.cli.given import AdminOption, ConfigOption, KafkaOption, SetOption, door_address
 from duolog.cli.output import Format, FormatOption
 
+if TYPE_CHECKING:
+    from duolog.config.address import Address
+
 app = App()
 
 DataOption = Annotated[
     Path, typer.Option("--data", metavar="DIR", help="Where the local cluster lives.")
+]
+RunningOption = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Ask a node of the local cluster there."),
 ]
 NodeArgument = Annotated[int, typer.Argument(metavar="NODE", min=0, help="The node's number.")]
 
@@ -29,10 +36,10 @@ def up(
     data: DataOption = _DATA,
     ready_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Holds the addresses while all of them serve."),
+        typer.Option(metavar="FILE", help="File that holds the addresses while all serve."),
     ] = None,
     free_ports: Annotated[
-        bool, typer.Option("--free-ports", help="Take free ports rather than the usual ones.")
+        bool, typer.Option("--free-ports", help="Use free ports instead of the usual ones.")
     ] = False,
     assignments: SetOption = None,
     output: FormatOption = Format.table,
@@ -79,6 +86,7 @@ def start(
 
 @app.command()
 def status(
+    data: RunningOption = None,
     admin: AdminOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -87,12 +95,15 @@ def status(
     from duolog.cli.clusters import actions
     from duolog.cli.session import run
 
-    run(actions.status(door_address("admin", admin, config), output))
+    run(actions.status(_asked(data, admin, config), output))
 
 
 @app.command()
 def events(
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many of the newest.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Show this many of the newest.")
+    ] = 50,
+    data: RunningOption = None,
     admin: AdminOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -101,13 +112,14 @@ def events(
     from duolog.cli.clusters import actions
     from duolog.cli.session import run
 
-    run(actions.events(door_address("admin", admin, config), limit, output))
+    run(actions.events(_asked(data, admin, config), limit, output))
 
 
 @app.command()
 def drain(
     node: NodeArgument,
     undo: Annotated[bool, typer.Option("--undo", help="Let it take part again.")] = False,
+    data: RunningOption = None,
     admin: AdminOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -116,7 +128,7 @@ def drain(
     from duolog.cli.clusters import actions
     from duolog.cli.session import run
 
-    run(actions.drain(door_address("admin", admin, config), node, output, undo=undo))
+    run(actions.drain(_asked(data, admin, config), node, output, undo=undo))
 
 
 @app.command()
@@ -145,8 +157,12 @@ def certs(
             "--node", metavar="ID=HOST,...", help="Names and addresses of a node; may be repeated."
         ),
     ],
-    cluster: Annotated[str, typer.Option(metavar="NAME", help="As given to serve.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go, and the CA is.")],
+    cluster: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the cluster, as given to `serve`.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory for the files, and for the CA.")
+    ],
     days: Annotated[int, typer.Option(min=1, max=3_650, help="How long they are valid.")] = 365,
     output: FormatOption = Format.table,
 ) -> None:
@@ -156,3 +172,12 @@ def certs(
 
     with reporting():
         certs(cluster, out, nodes, days, output)
+
+
+def _asked(data: Path | None, admin: str | None, config: Path | None) -> "Address":
+    """The admin API of the node to ask."""
+    if data is None:
+        return door_address("admin", admin, config)
+    from duolog.cli.clusters import local
+
+    return local.some_admin(data)

@@ -55,7 +55,7 @@ def reset(
         typer.Option(
             "--to",
             metavar="POSITION",
-            help="start, end, 10, @-1h or @2026-01-01T00:00:00Z.",
+            help="Where to go on: start, end, 10, @-1h or @2026-01-01T00:00:00Z.",
             show_default=False,
         ),
     ],
@@ -64,13 +64,13 @@ def reset(
         typer.Option(
             "--topic",
             metavar="TOPIC",
-            help="Else all that the group has read; may be repeated.",
+            help="By default all that the group has read; may be repeated.",
             autocompletion=completers.topics,
         ),
     ] = None,
     partitions: Annotated[
         list[int] | None,
-        typer.Option("--partition", metavar="N", min=0, help="Else all; may be repeated."),
+        typer.Option("--partition", metavar="N", min=0, help="By default all; may be repeated."),
     ] = None,
     yes: YesOption = False,
     dry_run: DryRunOption = False,

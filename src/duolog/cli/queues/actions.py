@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from duolog.cli.consent import has_consent
@@ -10,7 +11,10 @@ from duolog.cli.given import parse_pairs
 from duolog.cli.output import Format, Row, counted, print_facts, print_one, print_rows, print_table
 from duolog.cli.positions import parse_position
 from duolog.cli.queues.doors import Doors
+from duolog.cli.values import likely
+from duolog.client.errors import Refused
 from duolog.client.operator import QueueDetails, QueueSummary
+from duolog.config.queue_attributes import SETTABLE_ATTRIBUTES
 from duolog.model.limits import TIMESTAMP_MS_MAX
 from duolog.wire.sqs.messages import (
     CreateQueueRequest,
@@ -49,8 +53,21 @@ async def create(doors: Doors, name: str, wanted: Wanted, form: Format) -> None:
             }
             attributes["RedrivePolicy"] = json.dumps(policy)
         request = CreateQueueRequest(name, attributes or None, tags or None)
-        created = await client.call(request, f"queue '{name}'")
+        try:
+            created = await client.call(request, f"queue '{name}'")
+        except Refused as refusal:
+            raise _mistyped(attributes) or refusal from None
     print_rows([{"name": name, "url": created.queue_url}], form, ("name", "url"))
+
+
+def _mistyped(given: Mapping[str, str]) -> Failure | None:
+    """What was meant by the first name that is no attribute; None where none can be guessed."""
+    for name in given:
+        if name not in SETTABLE_ATTRIBUTES and (meant := likely(name, SETTABLE_ATTRIBUTES)):
+            return Failure(
+                f"There is no queue attribute '{name}'. Did you mean '{meant}'?", ExitCode.USAGE
+            )
+    return None
 
 
 async def list_all(doors: Doors, prefix: str, form: Format) -> None:
@@ -118,11 +135,19 @@ def _summary(queue: QueueSummary) -> Row:
 
 
 def _loss_of_purge(queue: QueueDetails) -> str:
-    doing = f"Purging queue '{queue.name}'"
-    seconds = int(queue.attributes.get(_RETAIN_DELETED, "0"))
-    if seconds:
-        return f"{doing} deletes {_messages(queue)}. They can be replayed for {seconds} s."
-    return f"{doing} loses {_messages(queue, ' for ever')}.{_what_stays(queue)}"
+    return f"Purging queue '{queue.name}' deletes {_messages(queue)}. {_way_back(queue)}"
+
+
+def _way_back(queue: QueueDetails) -> str:
+    """How long a replay finds what is deleted now."""
+    if topic := queue.attributes.get(_SOURCE_TOPIC):
+        return f"The records of topic '{topic}' stay, and a replay can deliver them again."
+    if seconds := int(queue.attributes.get(_RETAIN_DELETED, "0")):
+        return f"They can be replayed for {seconds} s."
+    return (
+        "The queue does not retain deleted messages: a replay can bring them back only until"
+        " their disk space is freed."
+    )
 
 
 def _loss_of_removal(queue: QueueDetails) -> str:

@@ -31,27 +31,30 @@ def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new queue.")],
     attributes: Annotated[
         list[str] | None,
-        typer.Option("-a", "--attribute", metavar="NAME=VALUE", help="As in SQS; may be repeated."),
+        typer.Option(
+            "-a", "--attribute", metavar="NAME=VALUE", help="Attribute, as in SQS; may be repeated."
+        ),
     ] = None,
     tags: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="NAME=VALUE", help="May be repeated.")
+        list[str] | None,
+        typer.Option("--tag", metavar="NAME=VALUE", help="Tag of the queue; may be repeated."),
     ] = None,
     dead_letter: Annotated[
         str | None,
         typer.Option(
             metavar="QUEUE",
-            help="Where messages go that were received too often.",
+            help="Queue for messages that were received too often.",
             autocompletion=completers.queues,
         ),
     ] = None,
     max_receives: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How often that is; with --dead-letter.")
+        int, typer.Option(metavar="N", min=1, help="Receives before a message goes there.")
     ] = 10,
     source_topic: Annotated[
         str | None,
         typer.Option(
             metavar="TOPIC",
-            help="Read the records of this topic.",
+            help="Make a queue of the records of this topic.",
             autocompletion=completers.topics,
         ),
     ] = None,
@@ -73,7 +76,12 @@ def create(
 @app.command("ls")
 def list_(
     prefix: Annotated[
-        str, typer.Argument(metavar="PREFIX", help="Else all.", autocompletion=completers.queues)
+        str,
+        typer.Argument(
+            metavar="PREFIX",
+            help="List only queues whose names begin so.",
+            autocompletion=completers.queues,
+        ),
     ] = "",
     admin: AdminOption = None,
     config: ConfigOption = None,
@@ -109,17 +117,25 @@ def send(
     name: NameArgument,
     bodies: Annotated[
         list[str] | None,
-        typer.Argument(metavar="BODY", help="Else the lines of standard input."),
+        typer.Argument(metavar="BODY", help="By default each line of standard input."),
     ] = None,
-    group: Annotated[str | None, typer.Option(metavar="GROUP", help="As FIFO queues need.")] = None,
-    dedup: Annotated[str | None, typer.Option(metavar="ID", help="Of one message.")] = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="GROUP", help="Message group; FIFO queues need one.")
+    ] = None,
+    dedup: Annotated[
+        str | None, typer.Option(metavar="ID", help="Deduplication id, for a FIFO queue.")
+    ] = None,
     delay: Annotated[
         int | None,
-        typer.Option(metavar="SECONDS", min=0, max=900, help="Before it can be received."),
+        typer.Option(metavar="SECONDS", min=0, max=900, help="Time before they can be received."),
     ] = None,
     attributes: Annotated[
         list[str] | None,
-        typer.Option("-a", "--attribute", metavar="NAME=VALUE", help="May be repeated."),
+        typer.Option(
+            *("-a", "--attribute"),
+            metavar="NAME=VALUE",
+            help="Attribute of every message; may be repeated.",
+        ),
     ] = None,
     sqs: SqsOption = None,
     config: ConfigOption = None,
@@ -141,13 +157,18 @@ def send(
 def receive(
     name: NameArgument,
     count: Annotated[
-        int, typer.Option("-n", "--count", metavar="N", min=1, help="How many at most.")
+        int, typer.Option("-n", "--count", metavar="N", min=1, help="Receive at most this many.")
     ] = 1,
-    wait: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="To wait for them.")] = 0,
+    wait: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for messages.")
+    ] = 0,
     visibility: Annotated[
         int | None,
         typer.Option(
-            metavar="SECONDS", min=0, max=43_200, help="Hidden so long; else the queue's."
+            metavar="SECONDS",
+            min=0,
+            max=43_200,
+            help="How long to hide them; else as the queue is set.",
         ),
     ] = None,
     delete: Annotated[
@@ -171,20 +192,25 @@ def receive(
 @app.command()
 def peek(
     name: NameArgument,
-    state: Annotated[State | None, typer.Option(help="Only messages in this state.")] = None,
+    state: Annotated[
+        State | None, typer.Option(help="Only messages in this state; else all but done.")
+    ] = None,
     message_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Only the message with this id.")
     ] = None,
     from_offset: Annotated[
-        int, typer.Option("--from", metavar="OFFSET", min=0, help="In each partition.")
+        int,
+        typer.Option("--from", metavar="OFFSET", min=0, help="Where to begin in each partition."),
     ] = 0,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 10,
-    partition: Annotated[int | None, typer.Option(metavar="N", min=0, help="Else all.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Show at most this many.")] = 10,
+    partition: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Look only there.")
+    ] = None,
     admin: AdminOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Look at messages without receiving them."""
+    """Look at messages without receiving them. Done ones are shown with --state done."""
     from duolog.cli.known_names import known_behind
     from duolog.cli.queues.doors import Doors
     from duolog.cli.queues.peek import Wanted, peek
@@ -227,7 +253,7 @@ def redrive(
         str | None,
         typer.Option(
             metavar="QUEUE",
-            help="Else where each message came from.",
+            help="By default each message goes back to where it came from.",
             autocompletion=completers.queues,
         ),
     ] = None,
@@ -256,10 +282,12 @@ def replay(
     name: NameArgument,
     first: Annotated[
         str,
-        typer.Option("--from", metavar="TIME", help="start, @-1h or @2026-01-01T00:00:00Z."),
+        typer.Option(
+            "--from", metavar="TIME", help="Sent since then: start, @-1h or @2026-01-01T00:00:00Z."
+        ),
     ] = "start",
     end: Annotated[
-        str, typer.Option("--to", metavar="TIME", help="end, or a time; excluded.")
+        str, typer.Option("--to", metavar="TIME", help="Sent before: end, or a time.")
     ] = "end",
     admin: AdminOption = None,
     config: ConfigOption = None,

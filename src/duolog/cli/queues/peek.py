@@ -9,6 +9,8 @@ from duolog.cli.queues.doors import Doors
 from duolog.client.operator import OperatorClient, PeekedMessage
 
 MESSAGES_PER_CALL_MAX = 1_000
+UNDONE = "undone"
+"""What is asked for unless a state is named: done messages are of interest to few."""
 _COLUMNS = ("id", "partition", "offset", "state", "receive_count", "body")
 
 
@@ -45,7 +47,7 @@ async def _look(client: OperatorClient, name: str, wanted: Wanted) -> list[Peeke
                 partition=partition,
                 from_offset=at,
                 limit=min(wanted.limit - len(found), MESSAGES_PER_CALL_MAX),
-                state=wanted.state,
+                state=wanted.state or UNDONE,
             )
             found += page.messages
             at = page.next

@@ -21,6 +21,7 @@ from duolog.wire.sqs.messages import (
 )
 
 ENTRIES_PER_BATCH_MAX = 10
+FIFO_SUFFIX = ".fifo"
 BATCH_BYTES_MAX = 1 << 20
 """Limit of bodies and attributes together, as in SQS."""
 
@@ -71,6 +72,11 @@ def send(
     doors: Doors, name: str, bodies: list[str] | None, template: Template, form: Format
 ) -> None:
     """Not one long coroutine: reading a terminal would block it, and cannot be cancelled."""
+    if name.endswith(FIFO_SUFFIX) and template.group is None:
+        raise Failure(
+            f"Queue '{name}' is a FIFO queue, whose messages need a group. Name one with --group.",
+            ExitCode.USAGE,
+        )
     count = 0
     refused: list[BatchResultErrorEntry] = []
     client = doors.queue_client()
@@ -119,7 +125,7 @@ def _row(name: str, entry: SendMessageBatchResultEntry) -> dict[str, str | None]
 
 
 def _texts() -> Iterator[list[str]]:
-    for lines in read_lines():
+    for lines in read_lines("a message"):
         try:
             yield [line.decode() for line in lines]
         except UnicodeDecodeError:

@@ -31,14 +31,17 @@ NameArgument = Annotated[
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new topic.")],
     partitions: Annotated[
-        int | None, typer.Option("-p", "--partitions", metavar="N", min=1, help="Else the node's.")
+        int | None,
+        typer.Option(
+            "-p", "--partitions", metavar="N", min=1, help="How many; else as the node is set."
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             *("-c", "--set"),
             metavar="NAME=VALUE",
-            help="A setting; may be repeated.",
+            help="Setting of the topic; may be repeated.",
             autocompletion=completers.topic_settings,
         ),
     ] = None,
@@ -56,7 +59,9 @@ def create(
 
 @app.command("ls")
 def list_(
-    internal: Annotated[bool, typer.Option("--internal", help="Also the system's own.")] = False,
+    internal: Annotated[
+        bool, typer.Option("--internal", help="List internal topics, too.")
+    ] = False,
     kafka: KafkaOption = None,
     config: ConfigOption = None,
     output: FormatOption = Format.table,
@@ -89,20 +94,27 @@ def produce(
     name: NameArgument,
     values: Annotated[
         list[str] | None,
-        typer.Argument(metavar="VALUE", help="Else the lines of standard input."),
+        typer.Argument(metavar="VALUE", help="By default each line of standard input."),
     ] = None,
     key: Annotated[
-        str | None, typer.Option("-k", "--key", metavar="KEY", help="Of every record.")
+        str | None, typer.Option("-k", "--key", metavar="KEY", help="Key of every record.")
     ] = None,
     headers: Annotated[
         list[str] | None,
-        typer.Option("-H", "--header", metavar="NAME=VALUE", help="May be repeated."),
+        typer.Option(
+            *("-H", "--header"),
+            metavar="NAME=VALUE",
+            help="Header of every record; may be repeated.",
+        ),
     ] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", metavar="N", min=0, help="Else by key, or in turn.")
+        int | None,
+        typer.Option(
+            "--partition", metavar="N", min=0, help="Write there; by default by key, or in turn."
+        ),
     ] = None,
     compression: Annotated[
-        Codec, typer.Option("-z", "--compression", help="Of the batches.")
+        Codec, typer.Option("-z", "--compression", help="How to compress batches.")
     ] = Codec.none,
     kafka: KafkaOption = None,
     config: ConfigOption = None,
@@ -127,15 +139,18 @@ def consume(
         typer.Option(
             "--offset",
             metavar="RANGE",
-            help="start, end, 10, 10:20, @-1h, @-1h:end, @2026-01-01T00:00:00Z.",
+            help="Where to read: start, end, 10, 10:20, @-1h, @-1h:end or @2026-01-01T00:00:00Z.",
         ),
     ] = "start",
     partitions: Annotated[
         list[int] | None,
-        typer.Option("--partition", metavar="N", min=0, help="Else all; may be repeated."),
+        typer.Option(
+            "--partition", metavar="N", min=0, help="Read only this one; may be repeated."
+        ),
     ] = None,
     count: Annotated[
-        int | None, typer.Option("-n", "--count", metavar="N", min=1, help="Stop after so many.")
+        int | None,
+        typer.Option("-n", "--count", metavar="N", min=1, help="Stop after this many records."),
     ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for more at the end, until interrupted.")

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from duolog.cli.output import Format, Row, RowStream
+from duolog.cli.failures import ExitCode, Failure
+from duolog.cli.output import Format, Row, RowStream, tell
 from duolog.cli.positions import Position, Range, parse_range
 from duolog.cli.topics.places import chosen_partitions, resolve
 from duolog.cli.topics.record_format import Render, compile_format
@@ -15,7 +16,7 @@ from duolog.client import consumer
 from duolog.client.cluster import Cluster
 from duolog.client.consumer import Span
 from duolog.client.errors import Endpoint
-from duolog.client.offsets import bounds_of
+from duolog.client.offsets import Bounds, TopicPartition, bounds_of
 from duolog.records.record import Record
 
 Emit = Callable[[int, list[Record]], None]
@@ -55,6 +56,8 @@ class Wanted:
 async def consume(address: Endpoint, topic: str, wanted: Wanted, form: Format) -> None:
     async with Cluster(address) as cluster:
         spans = await _spans(cluster, topic, wanted)
+        if all(span.first_offset == span.end_offset for span in spans):
+            tell(f"Topic '{topic}' has no records there.")
         if wanted.render is not None:
             await _read(cluster, topic, spans, wanted.count, _raw_printer(topic, wanted.render))
             return
@@ -65,6 +68,7 @@ async def consume(address: Endpoint, topic: str, wanted: Wanted, form: Format) -
 async def _spans(cluster: Cluster, topic: str, wanted: Wanted) -> list[Span]:
     partitions = await chosen_partitions(cluster, topic, wanted.partitions)
     bounds = await bounds_of(cluster, [(topic, each) for each in partitions])
+    _check_not_beyond(topic, wanted, bounds)
     first_offsets = await resolve(cluster, wanted.range.first, bounds)
     end = wanted.range.end
     if end is None and wanted.follow:
@@ -73,6 +77,18 @@ async def _spans(cluster: Cluster, topic: str, wanted: Wanted) -> list[Span]:
     if end is not None and end.kind == "offset" and wanted.follow:
         end_offsets = dict.fromkeys(bounds, end.value)
     return [Span(at[1], first_offsets[at], end_offsets[at]) for at in bounds]
+
+
+def _check_not_beyond(topic: str, wanted: Wanted, bounds: dict[TopicPartition, Bounds]) -> None:
+    """Failure for an offset that has not been written yet, unless somebody waits for it."""
+    first, ends = wanted.range.first, [each.end_offset for each in bounds.values()]
+    if first.kind == "offset" and not wanted.follow and first.value > max(ends):
+        raise Failure(
+            f"Offset {first.value} is beyond the end of topic '{topic}': the next one to be"
+            f" written is {max(ends)}. Run `duolog topic info {topic}` to see where its partitions"
+            " start and end.",
+            ExitCode.NOT_FOUND,
+        )
 
 
 async def _read(

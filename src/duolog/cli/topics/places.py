@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Sequence
 
+from duolog.cli.failures import ExitCode, Failure
 from duolog.cli.positions import Position
 from duolog.client.cluster import Cluster
-from duolog.client.errors import Refused
 from duolog.client.offsets import NO_OFFSET, Bounds, TopicPartition, list_offsets
 
 
@@ -13,8 +13,11 @@ async def chosen_partitions(cluster: Cluster, topic: str, named: Collection[int]
     known = range(len((await cluster.topic(topic)).partitions))
     for partition in named:
         if partition not in known:
-            subject = f"partition {partition} of topic '{topic}'"
-            raise Refused("UNKNOWN_TOPIC_OR_PARTITION", subject)
+            raise Failure(
+                f"There is no partition {partition} of topic '{topic}'. Its last one is"
+                f" {known[-1]}: run `duolog topic info {topic}` to see them.",
+                ExitCode.NOT_FOUND,
+            )
     return sorted(set(named)) or known
 
 

@@ -4,13 +4,14 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from duolog.cli.given import parse_pairs
 from duolog.cli.lines import read_lines
 from duolog.cli.output import Format, RowStream, counted, tell
 from duolog.cli.topics.places import chosen_partitions
 from duolog.client.cluster import Cluster
-from duolog.client.errors import Endpoint
+from duolog.client.errors import Endpoint, Refused
 from duolog.client.partitioner import partition_of
 from duolog.client.producer import Producer
 from duolog.records import compression
@@ -59,7 +60,7 @@ def produce(
     address: Endpoint, topic: str, values: list[str] | None, template: Template, form: Format
 ) -> None:
     """Not one long coroutine: reading a terminal would block it, and cannot be cancelled."""
-    given: Iterable[list[bytes]] = read_lines()
+    given: Iterable[list[bytes]] = read_lines("a record")
     if values:
         given = [[value.encode() for value in values]]
     count = 0
@@ -96,7 +97,20 @@ class _Sending:
     async def start(self) -> None:
         partition = self._template.partition
         named = () if partition is None else (partition,)
+        await self._find_or_make_topic()
         self._partitions = await chosen_partitions(self._cluster, self._topic, named)
+
+    async def _find_or_make_topic(self) -> None:
+        """As every Kafka producer does, unless the node forbids it."""
+        try:
+            await self._cluster.topic(self._topic)
+        except Refused as refusal:
+            if refusal.name != "UNKNOWN_TOPIC_OR_PARTITION":
+                raise
+            ask = partial(self._cluster.metadata, [self._topic], may_create=True)
+            made = (await self._cluster.retry(ask)).topics[self._topic]
+            count = counted(len(made.partitions), "partition")
+            tell(f"Topic '{self._topic}' was made, with {count}.")
 
     async def send(self, values: Sequence[bytes]) -> list[tuple[int, Record]]:
         """Send the values; returns each record with its partition and offset."""

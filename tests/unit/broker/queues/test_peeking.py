@@ -43,3 +43,14 @@ def test_a_message_larger_than_a_page_is_a_page_of_its_own(
 def test_a_partition_that_is_not_there_is_refused(house: QueueHouse) -> None:
     with pytest.raises(InvalidParameterValue, match="The last partition of the queue is 0"):
         look(house, partition=1)
+
+
+def test_messages_that_are_done_can_be_left_out(house: QueueHouse) -> None:
+    house.send("work", Outgoing("a"), Outgoing("b"))
+    (first,) = house.receive("work", 1)
+    house.delete("work", first.receipt_handle)
+    undone = peeking.look(
+        house.queue("work"), partition=0, from_offset=0, limit=10, state=peeking.UNDONE
+    )
+    assert [each.message.body for each in undone.messages] == ["b"]
+    assert [each.state for each in look(house).messages] == ["done", "ready"]

@@ -21,10 +21,10 @@ class GroupPlacement(NamedTuple):
 
     revision: int
     partitions: int
-    open_partitions: int
+    open_partition_count: int
 
     def home_of(self, group: bytes) -> int:
-        return partition_for_group(group, self.open_partitions)
+        return partition_for_group(group, self.open_partition_count)
 
     def elsewhere(self, group: bytes, *, anywhere: bool) -> list[int]:
         """Other partitions that may have messages of the group, likeliest first. `anywhere`: all
@@ -65,10 +65,10 @@ class Leaders:
     def takers(self) -> list[int]:
         """Nodes that lead open partitions, which take messages, this node first."""
         topic = self._catalog.topics.get(self._topic)
-        open_partitions = (
+        open_partition_count = (
             topic.open_partition_count if topic is not None and self._is_own else self.partitions
         )
-        return self._leading(range(open_partitions))
+        return self._leading(range(open_partition_count))
 
     def _leading(self, indexes: Iterable[int]) -> list[int]:
         found = (self.of(index) for index in indexes)

@@ -1,0 +1,1 @@
+"""docs/performance.md and its pictures, made of a report. Run `python -m bench.page`."""
