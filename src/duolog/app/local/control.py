@@ -1,8 +1,9 @@
 """Control socket of a running local cluster: JSON lines over a Unix socket."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -30,10 +31,20 @@ class NotRunning(Exception):
 Obey = Callable[[Order], Awaitable[Outcome]]
 
 
+@contextmanager
+def _short_path(directory: Path) -> Iterator[str]:
+    """A path of the socket through a descriptor of its directory: the address of a Unix socket has
+    room for 107 bytes only."""
+    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET_NAME}"
+    finally:
+        os.close(descriptor)
+
+
 async def serve_control(directory: Path, obey: Obey) -> asyncio.Server:
     """Serve orders. Only this user can connect: the socket file has mode 0600."""
-    path = directory / SOCKET_NAME
-    path.unlink(missing_ok=True)
+    (directory / SOCKET_NAME).unlink(missing_ok=True)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, ValueError, msgspec.DecodeError):
@@ -43,17 +54,17 @@ async def serve_control(directory: Path, obey: Obey) -> asyncio.Server:
             await writer.drain()
         writer.close()
 
-    server = await asyncio.start_unix_server(serve, path, limit=_LINE_BYTES_MAX)
-    path.chmod(0o600)
+    with _short_path(directory) as path:
+        server = await asyncio.start_unix_server(serve, path, limit=_LINE_BYTES_MAX)
+    (directory / SOCKET_NAME).chmod(0o600)
     return server
 
 
 async def give_order(directory: Path, order: Order) -> Outcome:
     """Send an order to the cluster's supervisor. Raises NotRunning."""
     try:
-        reader, writer = await asyncio.open_unix_connection(
-            directory / SOCKET_NAME, limit=_LINE_BYTES_MAX
-        )
+        with _short_path(directory) as path:
+            reader, writer = await asyncio.open_unix_connection(path, limit=_LINE_BYTES_MAX)
         writer.write(msgspec.json.encode(order) + b"\n")
         answer = await reader.readline()
         writer.close()
