@@ -8,8 +8,6 @@ from tests.style.documents import anchors, is_there, links, named_paths, pages
 from tests.style.sources import ROOT, name_of
 
 README_WORDS_MAX = 750
-COMING = {"tour.md", "glossary.md", "performance.md"}
-"""Pages that are being written, and linked to already."""
 PAGES = pytest.mark.parametrize("page", pages(), ids=name_of)
 
 
@@ -23,8 +21,6 @@ def test_a_link_leads_to_a_page_and_a_heading(page: Path) -> None:
     lost = []
     for target in links(page.read_text(encoding="utf-8")):
         path, _, anchor = target.partition("#")
-        if Path(path).name in COMING:
-            continue
         file = (page.parent / path) if path else page
         if not file.exists() or (
             anchor and anchor not in anchors(file.read_text(encoding="utf-8"))
@@ -36,8 +32,7 @@ def test_a_link_leads_to_a_page_and_a_heading(page: Path) -> None:
 @PAGES
 def test_a_path_that_a_page_names_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    named = [path for path in named_paths(text) if Path(path).name not in COMING]
-    lost = [path for path in named if not is_there(path)]
+    lost = [path for path in named_paths(text) if not is_there(path)]
     assert lost == [], f"{name_of(page)} names files or folders that are not there"
 
 

@@ -102,7 +102,7 @@ class Noun(TyperGroup):
 
 
 def _plain_help(command: Any, option: Any) -> Any:
-    """The option `-h` as ours. Typer keeps what it has made, and has to find the same again."""
+    """Our own copy of the option `-h`, which Typer must find again where it caches it."""
     if option is not None and not isinstance(option, PlainOption):
         (option,) = plain([option])
         command._help_option = option

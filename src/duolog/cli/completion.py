@@ -94,7 +94,7 @@ def completion(
 def complete(
     ctx: typer.Context, shell: Shell, typed: Annotated[list[str], typer.Argument()]
 ) -> None:
-    """Print the words that could stand where the cursor is; a shell asks for them."""
+    """Print the words that could stand at the cursor. Shells call this."""
     in_bash = ""
     if shell is Shell.bash:
         line, in_bash = typed

@@ -17,7 +17,7 @@ import typer
 Row = dict[str, Any]
 
 CELL_CHARACTERS_MAX = 500
-"""Of one cell of a table; JSON has all of it."""
+"""Length at which a cell of a table is cut; JSON has all of it."""
 
 
 class Format(StrEnum):
@@ -128,7 +128,7 @@ def cell_text(value: Any) -> str:
 
 
 def cut_text(value: Any) -> str:
-    """The same, of which no more than a few lines of a terminal are shown."""
+    """Text of a cell, cut where it would fill more than a few lines of a terminal."""
     # A megabyte need not be made harmless for what is shown of it.
     length = len(value) if isinstance(value, str) else 0
     text = cell_text(value[: CELL_CHARACTERS_MAX + 1] if length else value)

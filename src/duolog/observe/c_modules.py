@@ -15,18 +15,18 @@ NODE_MODULES = (
     "duolog.wire.sqs._rows",
     "duolog.wire.sqs._texts",
 )
-"""Those that a node uses."""
+"""C modules that a node uses."""
 SPARK_MODULES = ("pyspark_duolog.codec._records", "pyspark_duolog.codec._plain")
-"""Those of the Spark connector, which knows of this package and not the other way round."""
+"""C modules of the Spark connector, which depends on this package and not the reverse."""
 
 
 def missing(modules: Sequence[str]) -> list[str]:
-    """Those that were not built, in the same order."""
+    """Names of the modules that were not built, in the same order."""
     return [name for name in modules if not _is_built(name)]
 
 
 def _is_built(name: str) -> bool:
-    """Looked for as a file: packages on the way to it may need what is not installed."""
+    """Look for the file only: importing its package may need what is not installed."""
     package, *parts = name.split(".")
     spec = find_spec(package)
     places = () if spec is None else spec.submodule_search_locations or ()

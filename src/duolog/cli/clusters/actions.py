@@ -30,7 +30,7 @@ async def status(admin: Address, output: Format) -> None:
 
 
 def _tell_alone(reasons: dict[str, str], output: Format) -> None:
-    """Of a node without a cluster, which is well if it is ready."""
+    """Report on a node without a cluster, which is healthy if it is ready."""
     if reasons:
         raise Failure(
             f"The node that was asked is in no cluster, and not ready:"

@@ -61,7 +61,7 @@ async def create(doors: Doors, name: str, wanted: Wanted, form: Format) -> None:
 
 
 def _mistyped(given: Mapping[str, str]) -> Failure | None:
-    """What was meant by the first name that is no attribute; None where none can be guessed."""
+    """Suggestion for the first name that is not an attribute; None where none comes close."""
     for name in given:
         if name not in SETTABLE_ATTRIBUTES and (meant := likely(name, SETTABLE_ATTRIBUTES)):
             return Failure(
@@ -139,7 +139,7 @@ def _loss_of_purge(queue: QueueDetails) -> str:
 
 
 def _way_back(queue: QueueDetails) -> str:
-    """How long a replay finds what is deleted now."""
+    """Sentence that says how long a replay can deliver the deleted messages again."""
     if topic := queue.attributes.get(_SOURCE_TOPIC):
         return f"The records of topic '{topic}' stay, and a replay can deliver them again."
     if seconds := int(queue.attributes.get(_RETAIN_DELETED, "0")):

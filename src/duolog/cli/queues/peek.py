@@ -10,7 +10,7 @@ from duolog.client.operator import OperatorClient, PeekedMessage
 
 MESSAGES_PER_CALL_MAX = 1_000
 UNDONE = "undone"
-"""What is asked for unless a state is named: done messages are of interest to few."""
+"""State to ask for unless one is named: few want to see done messages."""
 _COLUMNS = ("id", "partition", "offset", "state", "receive_count", "body")
 
 
