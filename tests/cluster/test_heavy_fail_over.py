@@ -3,13 +3,20 @@
 import os
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import BotoCoreError, ClientError
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from tests.harness.cluster import Cluster
+from tests.harness.sqs import Queue, client
 
 PARTITIONS = 24
+QUEUES = 8
+HANDLED = int(os.environ.get("DUOLOG_HANDLED", "1000"))
+"""Messages of each queue."""
+BATCH = 10
 SERVED_SECONDS_MAX = 60.0
 """Far more than it takes; survivors that starve their leases take minutes."""
 TIMES = int(os.environ.get("DUOLOG_COMMITS", "3000")) // 6
@@ -80,4 +87,63 @@ def test_groups_with_many_commits_are_served_again_soon(tmp_path: Path) -> None:
             producer.produce("orders", b"x", on_delivery=note)
         assert producer.flush(30) == 0
         assert failed == []
+        assert leases_lost(cluster) == 0
+
+
+def handle(cluster: Cluster, name: str, messages: int) -> None:
+    """Sends, receives and deletes so many messages of a FIFO queue, ten at a time."""
+    queue = Queue.create(client(cluster.sqs), name, FifoQueue=True)
+    for first in range(0, messages, BATCH):
+        entries = [
+            {
+                "Id": str(each),
+                "MessageBody": "x" * 100,
+                "MessageGroupId": f"group-{each % 100}",
+                "MessageDeduplicationId": str(each),
+            }
+            for each in range(first, first + BATCH)
+        ]
+        assert "Failed" not in queue.sqs.send_message_batch(QueueUrl=queue.url, Entries=entries)
+        got = queue.sqs.receive_message(
+            QueueUrl=queue.url, MaxNumberOfMessages=BATCH, WaitTimeSeconds=5
+        )["Messages"]
+        done = [
+            {"Id": str(place), "ReceiptHandle": each["ReceiptHandle"]}
+            for place, each in enumerate(got)
+        ]
+        queue.sqs.delete_message_batch(QueueUrl=queue.url, Entries=done)
+
+
+def until_served(cluster: Cluster, name: str) -> None:
+    """Until a message that is sent now is received, whichever node leads the queue."""
+    deadline = time.monotonic() + SERVED_SECONDS_MAX
+    while True:
+        assert time.monotonic() < deadline, f"{name} is not served"
+        try:
+            queue = Queue(client(cluster.sqs), "")
+            queue.url = queue.sqs.get_queue_url(QueueName=name)["QueueUrl"]
+            queue.sqs.send_message(
+                QueueUrl=queue.url,
+                MessageBody="x",
+                MessageGroupId="new",
+                MessageDeduplicationId="a",
+            )
+            if queue.sqs.receive_message(QueueUrl=queue.url, WaitTimeSeconds=2).get("Messages"):
+                return
+        except (ClientError, BotoCoreError):
+            time.sleep(0.05)
+
+
+@pytest.mark.timeout(300)
+def test_busy_fifo_queues_are_served_again_soon(tmp_path: Path) -> None:
+    with Cluster(tmp_path) as cluster:
+        cluster.until_settled()
+        names = [f"orders-{number}.fifo" for number in range(QUEUES)]
+        with ThreadPoolExecutor(QUEUES) as pool:
+            list(pool.map(lambda name: handle(cluster, name, HANDLED), names))
+        cluster.nodes[1].kill()
+        began = time.monotonic()
+        for name in names:
+            until_served(cluster, name)
+        print(f"served again after {time.monotonic() - began:.1f} s")
         assert leases_lost(cluster) == 0
