@@ -61,6 +61,7 @@ def scale_of(arguments: argparse.Namespace) -> Scale:
             latency_seconds=1.5,
             backlog_bytes=int(arguments.size_gb * BYTES_PER_GB),
             queue_messages=10_000,
+            preheat_seconds=4.0,
         )
     return Scale(
         rounds=arguments.rounds or 5,

@@ -15,7 +15,8 @@ from bench.processes import Server
 from bench.samples import Sample
 from bench.stand import Stand
 
-REPLICAS = 3
+REPLICAS = PARTITIONS = 3
+"""Of each topic: every node leads one partition, and has all."""
 RATE = 1_000
 CONFIGS: Mapping[str, str] = {"min.insync.replicas": "2"}
 Entry = tuple[Contestant, Callable[[Stand], AbstractContextManager[Server]], KafkaDrive]
@@ -37,12 +38,16 @@ def compare(stand: Stand) -> Findings:
             else:
                 continue
             running.append((contestant, servers[cluster], drive))
-        for title, parts, work in (
-            ("three nodes, produce and consume 1 KB", ("produce", "consume"), _flood),
-            (f"three nodes, {RATE:,} a second", (f"latency/{RATE}",), _latency),
+        for title, parts, work, preheat_times in (
+            ("three nodes, produce and consume 1 KB", ("produce", "consume"), _flood, 30),
+            (f"three nodes, {RATE:,} a second", (f"latency/{RATE}",), _latency, 6),
         ):
             turns = [
-                Turns(contestant, partial(work, stand, drive, server))
+                Turns(
+                    contestant,
+                    partial(work, stand, drive, server),
+                    stand.scale.preheat_seconds * preheat_times,
+                )
                 for contestant, server, drive in running
             ]
             findings.take(
@@ -60,11 +65,11 @@ def _latency(stand: Stand, drive: Drive, server: Server, number: int) -> Sequenc
 
 
 def _entries(findings: Findings) -> Iterator[Entry]:
-    topics = f"{REPLICAS} replicas, min.insync.replicas 2"
+    topics = f"{PARTITIONS} partitions of {REPLICAS} replicas, min.insync.replicas 2"
     if why := apache_kafka.missing():
         findings.absent.append(Absent(f"{apache_kafka.NAME}, three nodes", why))
     else:
-        drive = KafkaDrive(CONFIGS, REPLICAS)
+        drive = KafkaDrive(CONFIGS, REPLICAS, PARTITIONS)
         contestant = Contestant(
             f"{apache_kafka.NAME}, three nodes",
             apache_kafka.VERSION,
@@ -74,7 +79,7 @@ def _entries(findings: Findings) -> Iterator[Entry]:
         )
         yield contestant, _kafka, drive
     for durability, kept in (("replicated", PAGE_CACHE), ("fsync", ON_DISK)):
-        drive = KafkaDrive({**CONFIGS, "durability": durability}, REPLICAS)
+        drive = KafkaDrive({**CONFIGS, "durability": durability}, REPLICAS, PARTITIONS)
         contestant = Contestant(
             f"Duolog three nodes, {durability}",
             duolog.version(),

@@ -1,5 +1,6 @@
 """Servers of the SQS API: Duolog open, with credentials and on disk, beside the stand-ins."""
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ PEERS: tuple[QueuePeer, ...] = (elasticmq, moto)
 CONNECTIONS = (1, 4, 16)
 BODY_BYTES = 1024
 PROBE_MESSAGES = 100
-PROBES = 3
+PROBES_MIN = 3
 KEY = AccessKey("bench", "a-secret-of-the-benchmark")
 CLIENT = "http_load.c: kept connections, boto3's headers, one request unanswered on each"
 Serve = Callable[[Stand], AbstractContextManager[Server]]
@@ -124,8 +125,9 @@ def _prepared(
     """Some are a hundred times slower than others: each gets what it can do in the time, the same
     in all rounds."""
     url = sqs.create_queue(server.host_and_port, "compared", key=key)
-    messages = PROBE_MESSAGES
-    for _ in range(PROBES):
+    messages, probes, began = PROBE_MESSAGES, 0, time.monotonic()
+    while probes < PROBES_MIN or time.monotonic() - began < stand.scale.preheat_seconds:
+        probes += 1
         flow = Flow(stand, server, [url], messages=messages, body_bytes=BODY_BYTES, key=key)
         samples = [flow.run(step, server) for step in STEPS]
         rate = messages / max(sample.seconds for sample in samples)

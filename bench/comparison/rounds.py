@@ -1,10 +1,11 @@
 """Contestants take turns, round by round, after each has been warmed up."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bench.comparison.standing import Absent, Contestant, Standing
-from bench.comparison.warming import ROUNDS_MAX, cost, is_settled
+from bench.comparison.warming import ROUNDS_MAX, cost, is_hot, is_settled
 from bench.driver import LoadFailed
 from bench.http_line import BadAnswer
 from bench.kafka import Refused
@@ -17,6 +18,7 @@ ATTEMPTS = 3
 """moto answers 500 when certain requests meet."""
 ATTEMPT_STEP = 1000
 """Keeps the names of what a failed attempt has left behind from being used again."""
+PREHEAT_NUMBER = 100
 Round = Callable[[int], Sequence[Sample]]
 """Does the work once, given the number of the round: a sample for each part of it."""
 
@@ -27,6 +29,8 @@ class Turns:
 
     contestant: Contestant
     run: Round
+    preheat_seconds: float = 0.0
+    """For so long at most the work is repeated before the warm-up, as long as it gets faster."""
     costs: list[float] = field(default_factory=list)
     counted: list[Sequence[Sample]] = field(default_factory=list)
     failure: str = ""
@@ -43,6 +47,14 @@ class Turns:
             self.counted.append(samples)
         else:
             self.costs.append(cost(samples))
+
+    def preheat(self) -> None:
+        began, costs = time.monotonic(), list[float]()
+        while time.monotonic() - began < self.preheat_seconds and not is_hot(costs):
+            samples = self._tried(PREHEAT_NUMBER + len(costs))
+            if samples is None:
+                return
+            costs.append(cost(samples))
 
     def _tried(self, number: int) -> Sequence[Sample] | None:
         for attempt in range(ATTEMPTS):
@@ -65,6 +77,10 @@ def alternate(
     progress: Callable[[str], None],
 ) -> Iterator[Standing | Absent]:
     """A standing for each part of a round and contestant; `parts` are their loads' names."""
+    for each in turns:
+        if each.preheat_seconds:
+            progress(f"{title}: {each.contestant.name} is preheated")
+            each.preheat()
     for number in range(ROUNDS_MAX):
         cold = [each for each in turns if not each.is_warm and not each.failure]
         for each in cold:

@@ -22,6 +22,7 @@ class Load:
     title: str
     parts: Sequence[str]
     work: Callable[[Drive, Stand, Server, int], Sequence[Sample]]
+    preheat_times: int = 1
 
 
 def page_cache(stand: Stand) -> Findings:
@@ -46,7 +47,11 @@ def _compare(stand: Stand, *, on_disk: bool) -> Findings:
                 running.append((entry, server))
         for load in _loads():
             turns = [
-                Turns(entry.contestant, _round(load, entry.drive, stand, server))
+                Turns(
+                    entry.contestant,
+                    _round(load, entry.drive, stand, server),
+                    stand.scale.preheat_seconds * load.preheat_times,
+                )
                 for entry, server in running
             ]
             findings.take(
@@ -66,7 +71,7 @@ def _round(load: Load, drive: Drive, stand: Stand, server: Server) -> Round:
 
 
 def _loads() -> Iterator[Load]:
-    yield Load("produce and consume 1 KB", ("produce", "consume"), _flood)
+    yield Load("produce and consume 1 KB", ("produce", "consume"), _flood, preheat_times=6)
     for connections, depth in SHAPES:
         name = f"requests/{connections}x{depth}"
         yield Load(name, (name,), _requests(connections, depth))

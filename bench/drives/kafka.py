@@ -22,14 +22,15 @@ class KafkaDrive:
     configs: Mapping[str, str] = field(default_factory=dict)
     """Of each topic."""
     replicas: int = 1
+    partitions: int = 1
     client: str = "librdkafka with its defaults (acks=all, 5 ms linger, batches of up to 1 MB)"
 
     def flood(self, stand: Stand, server: Server, number: int) -> Sequence[Sample]:
         memory.touch(stand.scale.bytes_per_run)
         with self._topic(server, f"flood-{number}") as topic:
-            for_a_while = Traffic(MESSAGE_BYTES, MESSAGES_MAX, stand.scale.seconds_per_run)
+            for_a_while = self._traffic(MESSAGES_MAX, stand.scale.seconds_per_run)
             produced = stand.librdkafka("produce", server, topic, for_a_while)
-            all_of_them = Traffic(MESSAGE_BYTES, produced.messages, stand.scale.seconds_max)
+            all_of_them = self._traffic(produced.messages, stand.scale.seconds_max)
             consumed = stand.librdkafka("consume", server, topic, all_of_them)
             return produced, consumed.with_memory(server.session_resident_mb())
 
@@ -46,16 +47,22 @@ class KafkaDrive:
             MESSAGE_BYTES,
             int(rate * stand.scale.latency_seconds),
             stand.scale.seconds_max,
+            self.partitions,
             rate=rate,
             overrides=("linger.ms=0",),
         )
         with self._topic(server, f"paced-{rate}-{number}") as topic:
             return stand.librdkafka("latency", server, topic, traffic)
 
+    def _traffic(self, count: int, seconds_max: float) -> Traffic:
+        return Traffic(MESSAGE_BYTES, count, seconds_max, self.partitions)
+
     @contextmanager
     def _topic(self, server: Server, name: str) -> Iterator[str]:
         address = server.host_and_port
         configs = {**_DELETE_AT_ONCE, **self.configs}
-        kafka.create_topic(address, name, partitions=1, configs=configs, replicas=self.replicas)
+        kafka.create_topic(
+            address, name, partitions=self.partitions, configs=configs, replicas=self.replicas
+        )
         yield name
         kafka.delete_topic(address, name)

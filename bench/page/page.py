@@ -113,8 +113,8 @@ def _celery(comparison: Comparison) -> Iterator[str]:
 
 def _cluster(comparison: Comparison) -> Iterator[str]:
     yield (
-        "Three nodes on the same cores and one disk, three replicas, `acks=all`; CPU and memory "
-        "are those of all nodes, and for Duolog also of its etcd:"
+        "Three nodes on the same cores and one disk, three partitions of three replicas, "
+        "`acks=all`; CPU and memory are those of all nodes, and for Duolog also of its etcd:"
     )
     yield speeds(comparison, _FLOOD, memory="consume")
     yield latencies(comparison, _RATES[:1])

@@ -50,7 +50,7 @@ SHOWN = (
     ),
     Shown("compare/queues", "send/16", "SQS: SendMessage", "1 KB, 16 connections"),
 )
-FOOT = "Medians of alternating rounds; client and servers share the machine. docs/performance.md"
+FOOT = "Medians of alternating rounds; clients and servers share the machine. docs/performance.md"
 
 
 def throughput(report: Report) -> str:

@@ -7,7 +7,7 @@ from html import escape
 WIDTH, COLUMNS = 920, 2
 MARGIN, GAP = 16, 32
 TITLE_HEIGHT, BAR_HEIGHT, BAR_STEP, PANEL_GAP = 44, 15, 24, 30
-LABEL_WIDTH, VALUE_WIDTH = 204, 72
+LABEL_WIDTH, VALUE_WIDTH = 212, 72
 HEAD_HEIGHT, FOOT_HEIGHT = 62, 26
 _STYLE = """\
 text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 from bench.comparison.rounds import ATTEMPTS, Turns, alternate
 from bench.comparison.standing import Absent, Contestant, Standing
-from bench.comparison.warming import ROUNDS_MAX, cost, is_settled
+from bench.comparison.warming import HOT_ROUNDS, ROUNDS_MAX, cost, is_hot, is_settled
 from bench.driver import LoadFailed
 from bench.samples import Sample
 
@@ -34,6 +34,19 @@ def test_a_server_is_warm_once_two_rounds_differ_by_less_than_a_twentieth() -> N
     assert not is_settled([2.0, 1.0])
     assert not is_settled([1.0, 1.05])
     assert is_settled([2.0, 1.0, 0.96])
+
+
+def test_a_server_is_hot_once_several_rounds_were_no_faster_than_those_before() -> None:
+    assert not is_hot([1.0] * HOT_ROUNDS)
+    assert not is_hot([4.0, 3.0, 3.5, 3.4, 2.0])
+    assert is_hot([4.0, 3.0, 3.1, 3.2, 2.9, 3.0])
+
+
+def test_a_server_is_preheated_as_long_as_it_gets_faster() -> None:
+    calls: list[str] = []
+    server = Server("a", [9.0, 8.0, 7.0, 6.0, 5.0], calls)
+    Turns(contestant("a"), server.run, preheat_seconds=60.0).preheat()
+    assert len(calls) == 5 + HOT_ROUNDS
 
 
 def test_what_is_paced_is_judged_by_its_latency() -> None:
