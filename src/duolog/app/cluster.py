@@ -114,6 +114,7 @@ class Clustered:
             world.clock,
             registration,
             session_timeout_ms=settings.integer("broker.session.timeout.ms"),
+            guard=world.lease_guard,
         )
         self.membership.on_epoch.append(self._broker.registered)
         self.membership.on_epoch.append(lambda epoch: self._look_whether_taken_in())

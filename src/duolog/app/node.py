@@ -20,6 +20,7 @@ from duolog.adapters.disk import LocalDisk
 from duolog.adapters.http import HttpServer, serve_http
 from duolog.adapters.http_client import HttpPoster
 from duolog.adapters.http_pool import HttpLimits
+from duolog.adapters.lease_thread import LeaseThread
 from duolog.adapters.memory import use_huge_pages
 from duolog.adapters.tcp import TcpListener, listen_tcp
 from duolog.admin_api.cluster import ClusterPages
@@ -36,7 +37,7 @@ from duolog.app.process import allow_many_files, descriptors, log_to, stop_on_si
 from duolog.app.queue_gauges import register_queue_gauges
 from duolog.app.readiness import expect_membership, follow_membership
 from duolog.app.ready_file import ready_file
-from duolog.app.stores import check_directory, open_store, unusable_metadata
+from duolog.app.stores import check_directory, open_etcd, open_store, unusable_metadata
 from duolog.app.systemd import READY, STOPPING, tell_systemd
 from duolog.app.usage_counters import register_usage_counters
 from duolog.app.world import World
@@ -49,6 +50,7 @@ from duolog.broker.usage.meter import FILE_SUFFIX
 from duolog.config.address import Address
 from duolog.config.pipelines import pipelines_directory
 from duolog.config.settings import Settings
+from duolog.core.membership.lease import RENEWALS_PER_TTL
 from duolog.core.usage.slots import CHUNK_BYTES
 from duolog.kafka_api.door import KafkaDoor
 from duolog.model.cluster import Registration
@@ -192,6 +194,7 @@ async def _open(
             new_id=uuid.uuid4,
             new_token=secrets.token_bytes,
             new_session_id=lambda: random.randint(1, SESSION_ID_MAX),
+            lease_guard=_guard_lease(settings, clock, cleanup),
             counters=LocalCounterFiles(str(directory.path / DIRECTORY), FILE_SUFFIX, CHUNK_BYTES),
         )
         node = await open_node(
@@ -346,6 +349,18 @@ def _connections_max(settings: Settings) -> int:
     """Limit of connections for one door: as set, but at most half of the descriptors, as segments
     need some, too."""
     return min(settings.integer("connections.max"), descriptors() // 2)
+
+
+def _guard_lease(
+    settings: Settings, clock: SystemClock, cleanup: AsyncExitStack
+) -> LeaseThread | None:
+    """The thread that renews the lease; None for a lone node."""
+    if not settings.text("cluster.name"):
+        return None
+    interval_ms = settings.integer("broker.session.timeout.ms") // RENEWALS_PER_TTL
+    thread = LeaseThread(partial(open_etcd, settings), clock, interval_ms)
+    cleanup.push_async_callback(thread.stop)
+    return thread
 
 
 def _advertised(settings: Settings, door: str, port: int) -> tuple[str, int]:

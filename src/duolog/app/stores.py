@@ -42,6 +42,12 @@ async def open_store(
             f"The data directory {directory.path} belongs to a node alone."
             " Choose another with --data for this cluster."
         )
+    return await open_etcd(settings)
+
+
+async def open_etcd(settings: Settings) -> EtcdStore:
+    """Connect to the cluster's etcd, on the event loop that runs."""
+    name, address = settings.text("cluster.name"), settings.text("store.address")
     try:
         parsed, prefix = parse_store_address(address), cluster_prefix(name)
     except BadAddress as error:

@@ -8,6 +8,7 @@ from duolog.ports.clock import Clock
 from duolog.ports.counters import CounterFiles
 from duolog.ports.disk import Disk
 from duolog.ports.http import Poster
+from duolog.ports.lease_guard import LeaseGuard
 from duolog.ports.metastore import MetaStore
 from duolog.ports.network import Network
 
@@ -24,5 +25,7 @@ class World:
     new_token: Callable[[int], bytes]
     """Returns that many unpredictable bytes."""
     new_session_id: Callable[[], int]
+    lease_guard: LeaseGuard | None = None
+    """Renews the lease while long turns hold up the event loop; None where no turn takes time."""
     counters: CounterFiles | None = None
     """Files in which usage is counted; None: nothing is metered."""

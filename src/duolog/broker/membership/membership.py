@@ -16,6 +16,7 @@ from duolog.core.membership.lease import Lease, Step
 from duolog.model.cluster import Registration
 from duolog.observe.logs import get_logger
 from duolog.ports.clock import Clock
+from duolog.ports.lease_guard import LeaseGuard
 from duolog.ports.metastore import LeaseExpired, LeaseId, MetaStore, StoreUnavailable
 
 __all__ = ["SESSION_TIMEOUT_MS", "Membership", "NodeIdTaken"]
@@ -36,11 +37,15 @@ class Membership:
         registration: Registration,
         *,
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
+        guard: LeaseGuard | None = None,
     ) -> None:
         self._store = store
+        self._guard = guard
         self._clock = clock
         self._registration = registration
         self._state = Lease(session_timeout_ms)
+        self._guarded_ms = 0
+        """Time of the guard's newest renewal that was taken over."""
         self._attempt: asyncio.Task[None] | None = None
         self.lease: LeaseId | None = None
         """Lease to which this node's entries are bound; None until it is registered."""
@@ -84,6 +89,8 @@ class Membership:
             await asyncio.wait({self.task})
         if self._attempt is not None:
             self._attempt.cancel()
+        if self._guard is not None:
+            self._guard.guard(None)
         self._state.lost()
         self.check()
         self.lease = None
@@ -103,6 +110,9 @@ class Membership:
         self._first_epoch = self._first_epoch or self.epoch
         self._state.registered(registered.sent_ms)
         self._extended()
+        self._guarded_ms = 0
+        if self._guard is not None:
+            self._guard.guard(self.lease)
         log.info("registered", node=self.node, epoch=self.epoch)
         for told in self.on_epoch:
             told(self.epoch)
@@ -125,6 +135,7 @@ class Membership:
 
     def check(self) -> Step:
         """Suspends or resumes the node, as the clock says; returns the next step for the caller."""
+        self._look_at_guard()
         while True:
             step = self._state.step(self._clock.monotonic_ms())
             if step is Step.SUSPEND:
@@ -136,6 +147,18 @@ class Membership:
                     told()
             else:
                 return step
+
+    def _look_at_guard(self) -> None:
+        """Takes over what the guard has renewed, while a long turn may have held up this loop."""
+        if self._guard is None or self.lease is None:
+            return
+        if self._guard.is_expired(self.lease):
+            self._state.lost()
+        sent_ms = self._guard.renewed_ms(self.lease)
+        if sent_ms > self._guarded_ms:
+            self._guarded_ms = sent_ms
+            self._state.renewed_elsewhere(sent_ms)
+            self._extended()
 
     async def renew(self) -> None:
         assert self.lease is not None

@@ -86,6 +86,11 @@ class Lease:
     def renewed(self, sent_ms: int) -> None:
         self._serve_until_ms = max(self._serve_until_ms, sent_ms + self._served_ms)
 
+    def renewed_elsewhere(self, sent_ms: int) -> None:
+        """The lease was renewed by another thread: while that one is in time, none is due here."""
+        self.renewed(sent_ms)
+        self._renew_at_ms = max(self._renew_at_ms, sent_ms + self.interval_ms * 3 // 2)
+
     def lost(self) -> None:
         """Notes that the store has ended the lease."""
         self._is_lost = True

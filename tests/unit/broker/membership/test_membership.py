@@ -9,7 +9,7 @@ from duolog.broker.membership.entries import broker_key, decode_registration, en
 from duolog.broker.membership.membership import Membership, NodeIdTaken
 from duolog.core.membership.lease import Step
 from duolog.model.cluster import NodeRecord
-from duolog.ports.metastore import Put, StoreUnavailable
+from duolog.ports.metastore import LeaseId, Put, StoreUnavailable
 
 TTL = 2_000
 
@@ -240,3 +240,53 @@ async def test_a_node_keeps_itself_alive(store) -> None:
     await membership.start()
     await eventually(lambda: renewals > 3)
     await membership.leave()
+
+
+class Guard:
+    """A thread's renewals, as a test tells them."""
+
+    def __init__(self) -> None:
+        self.guarded: list[LeaseId | None] = []
+        self.sent_ms = 0
+        self.expired: LeaseId | None = None
+
+    def guard(self, lease: LeaseId | None) -> None:
+        self.guarded.append(lease)
+
+    def is_expired(self, lease: LeaseId) -> bool:
+        return self.expired == lease
+
+    def renewed_ms(self, lease: LeaseId) -> int:
+        return self.sent_ms
+
+
+async def test_a_loop_that_was_held_up_serves_on_if_the_guard_has_renewed(store, clock) -> None:
+    guard = Guard()
+    membership = Membership(store, clock, registration(1), session_timeout_ms=TTL, guard=guard)
+    told = Told(membership)
+    until: list[int] = []
+    membership.on_extended.append(until.append)
+    await membership.register()
+    assert guard.guarded == [membership.lease]
+    clock.advance(1_900)
+    guard.sent_ms = clock.monotonic_ms() - 100
+    assert membership.check() is Step.WAIT
+    assert "suspend" not in told.told
+    assert until[-1] == guard.sent_ms + 1_600
+    clock.advance(1_600)
+    membership.check()
+    assert told.told[-1] == "suspend"
+
+
+async def test_a_node_registers_anew_when_the_guard_finds_its_lease_gone(store, clock) -> None:
+    guard = Guard()
+    membership = Membership(store, clock, registration(1), session_timeout_ms=TTL, guard=guard)
+    told = Told(membership)
+    await membership.register()
+    guard.expired = membership.lease
+    assert membership.check() is Step.REGISTER
+    assert told.told[-1] == "suspend"
+    await membership.register()
+    assert membership.is_serving
+    await membership.leave()
+    assert guard.guarded[-1] is None
