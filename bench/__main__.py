@@ -58,10 +58,10 @@ def scale_of(arguments: argparse.Namespace) -> Scale:
             rounds=arguments.rounds or 3,
             bytes_per_run=500_000_000,
             seconds_per_run=0.8,
-            latency_seconds=1.5,
+            latency_seconds=1.2,
             backlog_bytes=int(arguments.size_gb * BYTES_PER_GB),
             queue_messages=10_000,
-            preheat_seconds=4.0,
+            preheat_seconds=2.0,
         )
     return Scale(
         rounds=arguments.rounds or 5,

@@ -52,7 +52,7 @@ class Scale:
     fifo_messages: int = 20_000
     usage_lines_each: int = 579
     """In each of the 17,280 intervals of a day: ten million lines together."""
-    preheat_seconds: float = 0.5
+    preheat_seconds: float = 0.3
     """For each load of a comparison, before it is warmed up; more for some."""
     seconds_max: float = 120.0
     """Beyond this a run is stopped, whatever its count."""

@@ -39,8 +39,8 @@ def compare(stand: Stand) -> Findings:
                 continue
             running.append((contestant, servers[cluster], drive))
         for title, parts, work, preheat_times in (
-            ("three nodes, produce and consume 1 KB", ("produce", "consume"), _flood, 30),
-            (f"three nodes, {RATE:,} a second", (f"latency/{RATE}",), _latency, 6),
+            ("three nodes, produce and consume 1 KB", ("produce", "consume"), _flood, 60),
+            (f"three nodes, {RATE:,} a second", (f"latency/{RATE}",), _latency, 12),
         ):
             turns = [
                 Turns(

@@ -71,7 +71,7 @@ def _round(load: Load, drive: Drive, stand: Stand, server: Server) -> Round:
 
 
 def _loads() -> Iterator[Load]:
-    yield Load("produce and consume 1 KB", ("produce", "consume"), _flood, preheat_times=6)
+    yield Load("produce and consume 1 KB", ("produce", "consume"), _flood, preheat_times=12)
     for connections, depth in SHAPES:
         name = f"requests/{connections}x{depth}"
         yield Load(name, (name,), _requests(connections, depth))
