@@ -79,8 +79,8 @@ class OffsetStore(Protocol):
         ...
 
     def read(self, tenure: Tenure, end_offset: int) -> Iterator[StoredRecord]:
-        """Yields the records below the offset in append order. Raises NotLeader if the tenure
-        ends."""
+        """Yields the records below the offset in append order. Raises NotLeader if the tenure has
+        ended before the first."""
         ...
 
     async def append(self, tenure: Tenure, records: Sequence[KeyValue]) -> None:
@@ -139,7 +139,6 @@ class TopicOffsetStore:
         offset = log.start_offset
         while offset < end_offset:
             offset = yield from self._read(log, tenure.partition, offset)
-            self._check(tenure)
 
     async def _up_to_date(self, tenure: Tenure) -> "Partition":
         """Returns the partition once this node's catalog is as recent as its election: offsets of

@@ -60,7 +60,9 @@ async def open_state(
     async with admission.admitted() as budget:
         knows_too_much = load(partition, config, now_ms)
         before = partition.delivery.end_offset
-        await budget.run(partition.scanning(partition.data.high_watermark, is_new=False))
+        while partition.delivery.end_offset < partition.data.high_watermark:
+            # More is committed while this rests.
+            await budget.run(partition.scanning(partition.data.high_watermark, is_new=False))
         partition.enqueued_since_snapshot = partition.delivery.end_offset - before
         knows_too_much |= await budget.run(_settling(partition, config, now_ms))
     journal = partition.journal
