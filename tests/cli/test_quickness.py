@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import SECONDS_MAX, Command
 
 CALL_CPU_SECONDS_MAX = 0.75
-"""Of 300 ms that a call may take on an idle core, with room for a host that is half as fast. Packages
+"""Of 300 ms that a call may take on an idle core, with room for a slower host. Packages
 that only tests install are among what is imported here."""
 
 HEAVY = {"pydantic", "prometheus_client", "rich", "structlog", "uvloop", "cryptography"}
