@@ -24,7 +24,7 @@ PEER_DEBIAN_PACKAGES := etcd-server maven openjdk-17-jre-headless rabbitmq-serve
 
 # What `make test` does a few times, and `make endure` many times.
 ENDURED := tests/sim/test_seeds.py tests/crash/test_kill.py tests/crash/test_queue_kills.py \
-	tests/crash/test_usage.py tests/cluster/test_chaos.py
+	tests/crash/test_usage.py tests/cluster/test_chaos.py tests/cluster/test_heavy_fail_over.py
 
 # Whoever waits sees what for: each step says what it does, and pip what it fetches.
 STEP := @printf '==> %s\n'
@@ -69,7 +69,7 @@ documents: $(STAMPS)/dev $(STAMPS)/test-programs  ## run what documents show and
 	$(BIN)/pytest --numprocesses 2 -m documents --durations 0 tests/documents $(ARGS)
 
 endure: $(STAMPS)/dev $(STAMPS)/test-programs  ## kills, faults and simulated clusters, over and over
-	DUOLOG_CRASH_ROUNDS=50 DUOLOG_CHAOS_SECONDS=45 DUOLOG_SIM_SEEDS=50 \
+	DUOLOG_CRASH_ROUNDS=50 DUOLOG_CHAOS_SECONDS=45 DUOLOG_SIM_SEEDS=50 DUOLOG_COMMITS=15000 DUOLOG_HANDLED=4000 \
 		$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ENDURED) $(ARGS)
 
 check: $(STAMPS)/dev  ## in two minutes or so: style, types, layers and the fast tests

@@ -14,12 +14,12 @@ from tests.harness.sqs import Queue, client
 
 PARTITIONS = 24
 QUEUES = 8
-HANDLED = int(os.environ.get("DUOLOG_HANDLED", "1000"))
+HANDLED = int(os.environ.get("DUOLOG_HANDLED", "500"))
 """Messages of each queue."""
 BATCH = 10
 SERVED_SECONDS_MAX = 60.0
 """Far more than it takes; survivors that starve their leases take minutes."""
-TIMES = int(os.environ.get("DUOLOG_COMMITS", "3000")) // 6
+TIMES = int(os.environ.get("DUOLOG_COMMITS", "1800")) // 6
 SETTINGS = {"offsets.topic.num.partitions": 3}
 
 
