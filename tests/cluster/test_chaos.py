@@ -19,7 +19,7 @@ from tests.harness.load import NumberedLoad
 from tests.harness.numbered import check_numbered_through
 from tests.harness.queue_load import Load, under_load, wait_for_progress
 
-CHAOS_SECONDS = float(os.environ.get("DUOLOG_CHAOS_SECONDS", "15"))
+CHAOS_SECONDS = float(os.environ.get("DUOLOG_CHAOS_SECONDS", "12"))
 TOPIC = "numbers"
 PARTITIONS = 4
 MEMBERS = 2

@@ -12,7 +12,7 @@ from tests.harness.wire import Wire
 
 from duolog.wire.kafka.apis import ApiKey
 
-ROUNDS = int(os.environ.get("DUOLOG_CRASH_ROUNDS", "10"))
+ROUNDS = int(os.environ.get("DUOLOG_CRASH_ROUNDS", "8"))
 ROUNDS_OF_COMMITS = max(8, ROUNDS // 6)
 ROUNDS_PER_CHECK = 5
 KILL_SECONDS_MIN, KILL_SECONDS_MAX = 0.05, 0.4

@@ -8,7 +8,7 @@ import pytest
 from tests.harness.node import Node
 from tests.harness.queue_load import Load, under_load, wait_for_progress
 
-ROUNDS = int(os.environ.get("DUOLOG_CRASH_ROUNDS", "10"))
+ROUNDS = int(os.environ.get("DUOLOG_CRASH_ROUNDS", "8"))
 KILL_SECONDS_MIN, KILL_SECONDS_MAX = 0.05, 0.35
 
 

@@ -16,7 +16,7 @@ from tests.harness.sqs_line import SqsLine
 from tests.harness.usage import Line, read_lines, told, total, until_total
 from tests.harness.wire import Wire
 
-ROUNDS = max(3, int(os.environ.get("DUOLOG_CRASH_ROUNDS", "10")) // 8)
+ROUNDS = max(3, int(os.environ.get("DUOLOG_CRASH_ROUNDS", "8")) // 8)
 KILL_SECONDS_MIN, KILL_SECONDS_MAX = 0.05, 0.5
 PARTITIONS = 4
 FIELDS = ("requests", "messages", "bytes", "byte_seconds", "errors")

@@ -7,7 +7,7 @@ from tests.sim.simulator import simulate
 
 from duolog.sim.faults.schedule import KINDS
 
-SEEDS = os.environ.get("DUOLOG_SIM_SEEDS", "10")
+SEEDS = os.environ.get("DUOLOG_SIM_SEEDS", "8")
 SPEED_UP_MIN = 10
 """Half of what a quiet machine reaches: this is about being out of order, not about noise."""
 ON_ONE_NODE = [kind for kind in KINDS if kind not in ("flipped-bit", "wiped-disk")]
