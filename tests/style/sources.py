@@ -7,7 +7,20 @@ PACKAGE = ROOT / "src" / "duolog"
 SPARK_PACKAGE = ROOT / "src" / "pyspark_duolog"
 PIPELINES_PACKAGE = ROOT / "src" / "duolog_pipelines"
 
-_TEXT_SUFFIXES = (".py", ".md", ".toml", ".txt", ".c", ".h", ".cfg", ".yml", ".yaml", ".sh")
+_TEXT_SUFFIXES = (
+    ".py",
+    ".md",
+    ".toml",
+    ".txt",
+    ".c",
+    ".h",
+    ".cfg",
+    ".yml",
+    ".yaml",
+    ".sh",
+    ".html",
+    ".svg",
+)
 _GENERATED = {"__pycache__", "results", "build"}
 
 
