@@ -14,6 +14,8 @@ from duolog.broker.membership.departures import Departures
 from duolog.broker.membership.everywhere import Everywhere
 from duolog.broker.membership.load_report import LoadReporter
 from duolog.broker.membership.membership import Membership
+from duolog.broker.membership.own_condition import OwnCondition
+from duolog.broker.membership.own_statement import OwnStatement
 from duolog.broker.queues.queues import Queues
 from duolog.broker.replication.replicator import Replicator
 from duolog.broker.store_follower import StoreFollower
@@ -55,6 +57,9 @@ class Clustered:
         self.controller: Controller | None = None
         """None unless the node has the controller role."""
         self.reporter: LoadReporter | None = None
+        self.condition = OwnCondition()
+        """What this node has to tell the controller of itself, whoever notices it."""
+        self.statement: OwnStatement | None = None
         name = settings.text("cluster.name") if settings.text("peer.tls.cert") else None
         self._departures = Departures(world.store, view)
         self.peers = PeerLinks(
@@ -144,6 +149,16 @@ class Clustered:
             await self.controller.start()
         self.reporter = LoadReporter(world.store, world.clock, self.membership, self._measure)
         self.reporter.start()
+        assert self._replicator is not None
+        self.statement = OwnStatement(
+            world.store,
+            world.clock,
+            self.membership,
+            self.condition,
+            unreachable=lambda: (),
+            readers=self._replicator.copies.readers,
+        )
+        self.statement.start()
 
     async def until_taken_in(self, stopped: asyncio.Future[int]) -> None:
         """Wait until the controller knows this registration, so that replicas placed here stay in
@@ -182,10 +197,14 @@ class Clustered:
             tasks.append(self.controller.task)
         if self.reporter is not None:
             tasks.append(self.reporter.task)
+        if self.statement is not None:
+            tasks.append(self.statement.task)
         return tasks
 
     async def leave(self) -> None:
         """Give up leadership and deregister, so that the others go on without this node."""
+        if self.statement is not None:
+            await self.statement.stop()
         if self.reporter is not None:
             await self.reporter.stop()
         if self.controller is not None:
