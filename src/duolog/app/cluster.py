@@ -91,6 +91,7 @@ class Clustered:
         self._handlers[PeerKind.USAGE_APPEND] = UsageHandler(broker)
         self._spread(broker.catalog.follower, PeerKind.CATCH_UP_TOPICS)
         self._spread(queues.catalog.follower, PeerKind.CATCH_UP_QUEUES)
+        self._handlers[PeerKind.CATCH_UP_NODES] = CatchUpHandler(self.view.registrations)
 
     def _spread(self, follower: StoreFollower[Any], kind: PeerKind) -> None:
         """Make catalog changes wait for the other nodes to see them, and let these wait for this
@@ -162,11 +163,11 @@ class Clustered:
         )
         self.statement.start()
 
-    async def until_taken_in(self, stopped: asyncio.Future[int]) -> None:
+    async def until_known(self, stopped: asyncio.Future[int]) -> None:
         """Wait until the controller knows this registration, so that replicas placed here stay in
-        sync.
+        sync, and then until every other live node does, so that each places replicas here.
 
-        The wait is short, as the cluster may have no controller now.
+        The waits are short, as the cluster may have no controller now, and nodes may hang.
         """
         self._look_whether_taken_in()
         await asyncio.wait(
@@ -174,6 +175,13 @@ class Clustered:
             timeout=_TAKEN_IN_SECONDS_MAX,
             return_when=asyncio.FIRST_COMPLETED,
         )
+        assert self.membership is not None
+        # Of two nodes that start together, the one that registered later knows the other.
+        others = Everywhere(self.peers, self.view, self._node_id, PeerKind.CATCH_UP_NODES)
+        known = asyncio.ensure_future(others.until(self.membership.epoch))
+        await asyncio.wait((known, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if not known.cancel():
+            known.result()
 
     @property
     def may_forget_last_stop(self) -> bool:
