@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from duolog.broker.partition import Partition
+from duolog.sim.host import Host
 from duolog.sim.links import Links
 from duolog.sim.machine import Machine, Process
 from duolog.sim.network import Network
@@ -23,13 +24,14 @@ RESTART_SECONDS = 1.0
 
 
 class Cluster:
-    def __init__(self, world: World, size: int) -> None:
+    def __init__(self, world: World, size: int, host: Host | None = None) -> None:
         self.world = world
+        self.host = host
         self.links = Links(world.seed.random("links"))
         self.network = Network(world, self.links)
         self.store = StoreServer(world)
         self.numbers = range(1, size + 1)
-        self.machines = [self._machine(ADDRESS.format(number)) for number in self.numbers]
+        self.machines = [self._machine(ADDRESS.format(number), host) for number in self.numbers]
         if size == 1:
             # A gap among unsynced writes looks like damage to synced ones, and a lone node has no
             # replica to repair it from.
@@ -40,8 +42,8 @@ class Cluster:
         self._is_held_down: dict[int, None] = {}
         self.restarts = 0
 
-    def _machine(self, name: str) -> Machine:
-        return Machine(self.world, self.network, self.store, name)
+    def _machine(self, name: str, host: Host | None = None) -> Machine:
+        return Machine(self.world, self.network, self.store, name, host)
 
     @property
     def names(self) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Protocol
 from duolog.sim.cluster import Cluster
 from duolog.sim.faults.schedule import Faults
 from duolog.sim.haste import hastened
+from duolog.sim.host import Host, draw_host
 from duolog.sim.oracle.verdict import Verdict
 from duolog.sim.planted.planting import planted
 from duolog.sim.seed import Seed
@@ -50,6 +51,7 @@ class Options:
 @dataclass(slots=True)
 class Outcome:
     seed: int
+    host: Host
     violations: list[str]
     problems: list[str]
     """Unhandled exceptions."""
@@ -91,7 +93,8 @@ class Simulation:
         self._world = world
         self._options = options
         self.verdict = Verdict(lambda: world.now_ns)
-        self.cluster = Cluster(world, options.nodes)
+        self.host = draw_host(world.seed.random("host"))
+        self.cluster = Cluster(world, options.nodes, self.host)
         self.faults = Faults(self.cluster, world.seed.random("faults"), only=options.faults)
         self.topics = TopicLoad(self.cluster, self.verdict, with_group="groups" in options.loads)
         self.queues = QueueLoad(self.cluster, self.verdict)
@@ -133,6 +136,7 @@ class Simulation:
     def outcome(self, number: int) -> Outcome:
         return Outcome(
             number,
+            self.host,
             self.verdict.violations,
             self._world.problems,
             virtual_seconds=self._world.now_ns / NS_PER_S,
