@@ -92,6 +92,16 @@ class SimDisk:
     def free_bytes(self) -> int:
         return max(0, self.device.capacity_bytes - self.device.used_bytes)
 
+    def preallocate(self, path: str, size: int) -> None:
+        self.remove(path)
+        if size > self.free_bytes():
+            raise failure(errno.ENOSPC, path)
+        self.open(path, create=True)
+        inode = self.device.names.find(path)
+        assert inode is not None
+        inode.preallocated_bytes = size
+        self.device.used_bytes += size
+
     def sync(self, targets: Sequence[Syncable], done: SyncDone) -> None:
         marks = [
             target.inode.begin_sync() if isinstance(target, SimFile) else 0 for target in targets
@@ -144,7 +154,7 @@ class SimDisk:
     def _forget_size(self, path: str) -> None:
         inode = self.device.names.find(path)
         if inode is not None:
-            self.device.used_bytes -= len(inode.content)
+            self.device.used_bytes -= inode.room_bytes
 
 
 class SimFile:
@@ -159,7 +169,7 @@ class SimFile:
         raise OSError(errno.EBADF, "a file in memory has no descriptor")
 
     def size(self) -> int:
-        return len(self.inode.content)
+        return self.inode.room_bytes
 
     def pread(self, length: int, position: int) -> bytes:
         data = bytes(self.inode.content[position : position + length])
