@@ -22,6 +22,7 @@ from duolog.broker.replication.log_ends import LogEnds
 from duolog.broker.replication.replicator import Replicator
 from duolog.broker.store_follower import StoreFollower
 from duolog.client.peers import PeerLinks
+from duolog.client.reachability import Reachability
 from duolog.config.settings import Settings
 from duolog.core.membership.load_meter import Totals
 from duolog.model.cluster import LiveNode, Registration
@@ -72,6 +73,7 @@ class Clustered:
             cluster=name,
             on_refused=self._departures.noticed,
         )
+        self.reachability = Reachability(self.peers, world.clock)
         self._handlers: dict[int, PeerHandler] = {}
         self.door = PeerDoor(self._handlers, self._hello, cluster=name)
         self._broker: Broker | None = None
@@ -168,7 +170,7 @@ class Clustered:
             world.clock,
             self.membership,
             self.condition,
-            unreachable=lambda: (),
+            unreachable=self.reachability.look,
             readers=self._replicator.copies.readers,
         )
         self.statement.start()
@@ -236,6 +238,7 @@ class Clustered:
 
     async def close(self) -> None:
         self.door.close()
+        await self.reachability.stop()
         await self.peers.close()
         await self._departures.stop()
         await self.view.stop()

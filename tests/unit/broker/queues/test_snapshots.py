@@ -181,7 +181,7 @@ def flip(disk: FakeDisk, journal: Journal, offset: int) -> None:
 def test_the_journal_forgets_what_lies_before_the_last_two_snapshots(
     house: QueueHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_BYTES", 1_000)
+    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_NS", 300_000)
     monkeypatch.setattr(topics, "JOURNAL_SEGMENT_BYTES", 16_384)
     house.create("work")
     kept = []
@@ -205,7 +205,7 @@ def test_the_journal_forgets_what_lies_before_the_last_two_snapshots(
 def test_the_journal_is_kept_as_long_as_deleted_messages_are(
     house: QueueHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_BYTES", 1_000)
+    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_NS", 300_000)
     monkeypatch.setattr(topics, "JOURNAL_SEGMENT_BYTES", 16_384)
     house.create("work", **{"duolog:RetainDeleted": "3600"})
     starts = []
