@@ -1,13 +1,13 @@
 """Decisions that are due at once after nodes came or went, with their reasons. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
 from duolog.core.controller.census import Census, Standing
 from duolog.core.controller.changes import Change, Decision, difference
 from duolog.core.controller.elections import settle, still_leads
-from duolog.core.controller.events import Event
+from duolog.core.controller.events import Event, text_of, why_nobody
 from duolog.core.controller.image import ClusterImage, Group, Member
 from duolog.model.cluster import LiveNode, NodeRecord
 from duolog.model.partition_state import NO_LEADER, PartitionState
@@ -69,7 +69,7 @@ def _events(member: Member, state: PartitionState, census: Census, now_ms: int) 
     old = member.state
     if state.leader_epoch != old.leader_epoch:
         if state.leader == NO_LEADER:
-            yield Event(now_ms, "leader lost", member.text, _why_nobody(state))
+            yield Event(now_ms, "leader lost", member.text, why_nobody(state))
         elif state.leader in old.in_sync or state.leader in old.eligible:
             yield Event(now_ms, "leader elected", member.text, _why_elected(old, state))
         else:
@@ -81,7 +81,7 @@ def _events(member: Member, state: PartitionState, census: Census, now_ms: int) 
             now_ms,
             "data lost",
             member.text,
-            f"The last complete replica was on {_nodes(emptied)}, which now has a different data"
+            f"The last complete replica was on {text_of(emptied)}, which now has a different data"
             " directory. Start the node with its old directory, or set"
             " unclean.leader.election.enable for the topic to continue with what others have.",
         )
@@ -91,7 +91,7 @@ def _why_elected(old: PartitionState, state: PartitionState) -> str:
     was = "nobody" if old.leader == NO_LEADER else f"node {old.leader}"
     return (
         f"Node {state.leader} leads in epoch {state.leader_epoch} after {was};"
-        f" in sync: {_nodes(state.in_sync)}."
+        f" in sync: {text_of(state.in_sync)}."
     )
 
 
@@ -100,14 +100,3 @@ def _why_unclean(state: PartitionState) -> str:
         f"Node {state.leader} leads in epoch {state.leader_epoch} though it was not in sync, as"
         " the topic allows: records that it had not copied are lost."
     )
-
-
-def _why_nobody(state: PartitionState) -> str:
-    if not state.in_sync and not state.eligible:
-        return "No replica can lead: none is known to have everything."
-    waited_for = dict.fromkeys((*state.in_sync, *state.eligible))
-    return f"No replica can lead before one of these returns: {_nodes(tuple(waited_for))}."
-
-
-def _nodes(nodes: Sequence[int]) -> str:
-    return "node " + ", ".join(map(str, nodes)) if nodes else "none"
