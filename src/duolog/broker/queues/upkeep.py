@@ -226,3 +226,28 @@ class Upkeep:
                 await self.stop()
                 for journal in saved:
                     await committed(journal.partition, journal.end_offset)
+
+
+def _before(
+    times: list[tuple[int, int]], offset: int, start_offset: int, now_ms: int, retain_ms: int
+) -> int:
+    """Samples the offset; returns its value `retain_ms` ago, or the start if that is unknown."""
+    if not times or now_ms - times[-1][0] >= retain_ms // TIMES_NOTED:
+        times.append((now_ms, offset))
+    known = start_offset
+    while times and times[0][0] <= now_ms - retain_ms:
+        known = times.pop(0)[1]
+    return known
+
+
+def _advance_start(partition: Partition, offset: int) -> None:
+    """Advances the log's start offset, if that frees a segment."""
+    kept = partition.log
+    offset = min(offset, kept.durable_offset)
+    first = kept.segments[0]
+    is_worth = len(kept.segments) > 1 or first.size >= RECLAIM_BYTES_MIN
+    if offset > kept.start_offset and first.end_offset <= offset and is_worth:
+        try:
+            kept.advance_start(offset)
+        except Refusal as refusal:
+            log.error("space of done messages not reclaimed", error=str(refusal))
