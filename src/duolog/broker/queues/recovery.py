@@ -16,6 +16,7 @@ from duolog.broker.admission import Admission, at_once
 from duolog.broker.flusher import Flusher
 from duolog.broker.partition import Partition
 from duolog.broker.queues.journal import Journal, JournalEntry
+from duolog.broker.queues.progress import Tail
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.snapshots import Snapshot, SnapshotWriting, searching
 from duolog.config.queue import QueueConfig
@@ -109,7 +110,8 @@ async def _write_anew(partition: QueuePartition, journal: Journal, flusher: Flus
         raise StorageFailed("the delivery state could not be written")
     journal.snapshot_offset = writing.begun_offset
     partition.progress.knows_too_much = False
-    partition.snapshot_begun(writing.size)
+    partition.tail = Tail()
+    journal.snapshot_bytes = writing.size
 
 
 def _loading(
