@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from duolog.broker.partition import Partition
-from duolog.broker.queues.progress import Progress
+from duolog.broker.queues.progress import Progress, Tail
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.snapshots import newest_offset
 from duolog.core.queues.deduplication import Deduplication
@@ -54,8 +54,7 @@ class KeptState(NamedTuple):
     delivery: Delivery
     deduplication: Deduplication
     progress: Progress
-    tail: tuple[int, int, int]
-    """Messages, journal records and their bytes that were read since the snapshot."""
+    tail: Tail
     kept_ms: int
 
     @property
@@ -102,8 +101,7 @@ class KeptStates:
             journal.snapshot_offset = newest_offset(journal)
             if journal.snapshot_offset < state.progress.journal_offset:
                 # Otherwise another leader has written a snapshot since, which has all of this.
-                partition.enqueued_since_snapshot, journal.records_written = state.tail[:2]
-                journal.bytes_written = state.tail[2]
+                partition.tail = state.tail
 
     def forget(self, queue_id: bytes) -> None:
         """Drops all states of a deleted queue."""
@@ -136,19 +134,18 @@ def _state_of(partition: QueuePartition, now_ms: int) -> KeptState | None:
         return None
     # Messages that are not committed yet may be replaced by others.
     partition.deduplication.forget_from(partition.delivery.end_offset)
-    place, tail = None, (partition.enqueued_since_snapshot, 0, 0)
+    place = None
     if journal is not None:
         if not journal.is_settled:
             return None
         place = Place.at(journal.partition, progress.journal_offset)
-        tail = (tail[0], journal.records_written, journal.bytes_written)
     return KeptState(
         Place.at(data, partition.delivery.end_offset),
         place,
         partition.delivery,
         partition.deduplication,
         progress,
-        tail,
+        partition.tail,
         now_ms,
     )
 

@@ -1,6 +1,19 @@
 """How far the state of a queue's partition has been read from its two logs."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Tail(NamedTuple):
+    """Amount of what comes after a snapshot."""
+
+    messages: int = 0
+    journal_records: int = 0
+    journal_bytes: int = 0
+    """Bytes of changes in these records."""
+
+    def plus(self, other: "Tail") -> "Tail":
+        return Tail(*(mine + its for mine, its in zip(self, other, strict=True)))
 
 
 @dataclass(slots=True)

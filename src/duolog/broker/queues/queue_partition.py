@@ -17,7 +17,7 @@ from duolog.broker.queues.doubts import OnDamage, pass_over
 from duolog.broker.queues.identities import MessageIds
 from duolog.broker.queues.journal import Journal, refused
 from duolog.broker.queues.message_reader import MessageReader
-from duolog.broker.queues.progress import Progress
+from duolog.broker.queues.progress import Progress, Tail
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.core.queues.deduplication import Deduplication
 from duolog.core.queues.delivery import Delivery
@@ -248,13 +248,20 @@ class QueuePartition:
             # A Kafka producer may have made up a time that is yet to come.
             self.deduplication.remember(key, record.offset, min(record.timestamp, now_ms))
 
-    def snapshot_begun(self, size: int) -> None:
-        """Counts anew what the next leader has to read: a snapshot holds all until now."""
-        self.enqueued_since_snapshot = 0
+    @property
+    def tail(self) -> Tail:
+        """What the next leader has to read after the last snapshot."""
         journal = self.journal
-        if journal is not None:
-            journal.records_written = journal.bytes_written = 0
-            journal.snapshot_bytes = size
+        if journal is None:
+            return Tail(self.enqueued_since_snapshot, 0, 0)
+        return Tail(self.enqueued_since_snapshot, journal.records_written, journal.bytes_written)
+
+    @tail.setter
+    def tail(self, tail: Tail) -> None:
+        self.enqueued_since_snapshot = tail.messages
+        if self.journal is not None:
+            self.journal.records_written = tail.journal_records
+            self.journal.bytes_written = tail.journal_bytes
 
     def records(self, first_offset: int, end_offset: int) -> Iterator[Record]:
         """Yields the readable records of a range; damaged ones are passed to `on_damage`."""

@@ -17,15 +17,9 @@ IMAGE_BYTE_NS = 15
 
 def tail_ns(partition: QueuePartition) -> int:
     """CPU time for messages and changes since the last snapshot."""
-    is_fifo = partition.delivery.rules.fifo
-    messages_ns = partition.enqueued_since_snapshot * (
-        GROUPED_MESSAGE_NS if is_fifo else MESSAGE_NS
-    )
-    journal = partition.journal
-    if journal is None:
-        return messages_ns
-    changes_ns = journal.records_written * RECORD_NS + journal.bytes_written * CHANGED_BYTE_NS
-    return messages_ns + changes_ns
+    messages, records, changed_bytes = partition.tail
+    message_ns = GROUPED_MESSAGE_NS if partition.delivery.rules.fifo else MESSAGE_NS
+    return messages * message_ns + records * RECORD_NS + changed_bytes * CHANGED_BYTE_NS
 
 
 def image_ns(partition: QueuePartition) -> int:

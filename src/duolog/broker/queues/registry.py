@@ -82,23 +82,14 @@ class QueueRegistry(LocalDuties, ABC):
         await self.halt()
         self.turn.flush()
         if not self.broker.has_failed:
-            await self._save()
+            await self._upkeep.save_changed(self._of)
         await self.catalog.stop()
 
     async def save(self) -> None:
         """Writes snapshots of what others would have to read, before they lead; called while the
         other nodes can still copy them, and clients are not served any more."""
         self.turn.flush()
-        for partition in [each for each in self._of if self._upkeep.is_worth_saving(each)]:
-            self._upkeep.save(partition)
-        await self._upkeep.until_copied()
-
-    async def _save(self) -> None:
-        """Writes snapshots of changed partitions, so that the next start need not replay."""
-        changed = [each for each in self._of if self._upkeep.has_changed(each)]
-        for partition in changed:
-            self._upkeep.save(partition)
-        await self._upkeep.stop()
+        await self._upkeep.save_for_others(self._of)
 
     async def halt(self) -> None:
         """Stops timers and background work."""

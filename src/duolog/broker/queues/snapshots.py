@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from duolog.broker.admission import at_once
 from duolog.broker.queues.journal import Journal
+from duolog.broker.queues.progress import Tail
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
@@ -44,6 +45,7 @@ class SnapshotWriting:
         "begun_offset",
         "end_offset",
         "size",
+        "tail",
     )
 
     def __init__(
@@ -64,6 +66,8 @@ class SnapshotWriting:
         self.begun_offset = NO_OFFSET
         self.end_offset = NO_OFFSET
         """Offset after the last piece; NO_OFFSET until that is written."""
+        self.tail = Tail()
+        """What this snapshot spares the next leader, and does not if it fails."""
 
     @classmethod
     def of(cls, partition: QueuePartition) -> "SnapshotWriting":
@@ -74,7 +78,9 @@ class SnapshotWriting:
         if delivery.rules.fifo:
             # Of later messages it is not certain yet that they stay; their keys are read again.
             keys = partition.deduplication.save(delivery.end_offset)
-        return cls(journal, delivery.snapshot(), keys, partition.progress.scope)
+        writing = cls(journal, delivery.snapshot(), keys, partition.progress.scope)
+        writing.tail = partition.tail
+        return writing
 
     @property
     def is_complete(self) -> bool:

@@ -4,12 +4,13 @@ Space is reclaimed when all messages of a segment are done, unless they are reta
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from duolog.broker.partition import Partition
 from duolog.broker.queues.commits import committed
 from duolog.broker.queues.journal import Journal
+from duolog.broker.queues.progress import Tail
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.reading_cost import image_ns, tail_ns
@@ -59,14 +60,6 @@ class Upkeep:
         self._freed: dict[QueuePartition, _Freed] = {}
         """Offsets up to which messages can go once the journals are committed."""
 
-    def has_changed(self, partition: QueuePartition) -> bool:
-        """True if a restart would have to replay changes or messages since the last snapshot."""
-        return partition.journal is not None and tail_ns(partition) > 0
-
-    def is_worth_saving(self, partition: QueuePartition) -> bool:
-        """True if a snapshot now would spare the next leader a noticeable part of its work."""
-        return partition.journal is not None and tail_ns(partition) >= SNAPSHOT_WORTH_NS
-
     def wants_snapshot(self, partition: QueuePartition) -> bool:
         if partition in self._writing:
             return True
@@ -100,7 +93,10 @@ class Upkeep:
         partition.reader.forget()
 
     def forget(self, partition: QueuePartition) -> None:
-        self._writing.pop(partition, None)
+        writing = self._writing.pop(partition, None)
+        if writing is not None:
+            # The next leader may not find it.
+            partition.tail = partition.tail.plus(writing.tail)
         self._lows.pop(partition, None)
         self._needed.pop(partition, None)
         self._freed.pop(partition, None)
@@ -149,7 +145,7 @@ class Upkeep:
         if partition.is_unsettled:
             return
         writing = SnapshotWriting.of(partition)
-        partition.snapshot_begun(writing.size)
+        partition.tail = Tail()
         self._writing[partition] = writing
         if self._write_piece(partition, writing) and not writing.is_complete:
             task = asyncio.ensure_future(self._write_rest(partition, writing))
@@ -171,6 +167,7 @@ class Upkeep:
             writing.write_piece()
         except Refusal as refusal:
             writing.give_up(refusal)
+            partition.tail = partition.tail.plus(writing.tail)
             del self._writing[partition]
             return False
         if writing.is_complete and partition.journal is not None:
@@ -209,17 +206,26 @@ class Upkeep:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def until_copied(self) -> None:
-        """Waits until the snapshots are written and on the nodes in sync, SAVED_SECONDS_MAX at
-        most."""
-        with suppress(TimeoutError):
+    async def save_changed(self, partitions: Iterable[QueuePartition]) -> None:
+        """Writes snapshots so that the next start of a node need not replay anything."""
+        for partition in partitions:
+            if partition.journal is not None and tail_ns(partition):
+                self.save(partition)
+        await self.stop()
+
+    async def save_for_others(self, partitions: Iterable[QueuePartition]) -> None:
+        """Writes snapshots that spare the next leaders a noticeable part of their work; waits
+        until the nodes in sync have them, SAVED_SECONDS_MAX at most."""
+        saved = []
+        for partition in partitions:
+            if partition.journal is not None and tail_ns(partition) >= SNAPSHOT_WORTH_NS:
+                self.save(partition)
+                saved.append(partition.journal)
+        with suppress(TimeoutError, Refusal):
             async with asyncio.timeout(SAVED_SECONDS_MAX):
                 await self.stop()
-                for partition in tuple(self._writing):
-                    journal = partition.journal
-                    if journal is not None:
-                        with suppress(Refusal):
-                            await committed(journal.partition, journal.end_offset)
+                for journal in saved:
+                    await committed(journal.partition, journal.end_offset)
 
 
 def _before(

@@ -94,13 +94,23 @@ class Deduplication:
 class _Generation:
     """Keys of one span of time."""
 
-    __slots__ = ("_first_offsets", "_is_ordered", "_times_ms", "begun_ms", "ended_ms", "offsets")
+    __slots__ = (
+        "_end_offset",
+        "_first_offsets",
+        "_is_ordered",
+        "_times_ms",
+        "begun_ms",
+        "ended_ms",
+        "offsets",
+    )
 
     def __init__(self, begun_ms: int) -> None:
         self.begun_ms = self.ended_ms = begun_ms
         self.offsets: dict[bytes, int] = {}
         """Keys in the order in which they were added, nearly always that of their offsets."""
         self._is_ordered = True
+        self._end_offset = 0
+        """Offset after the youngest message."""
         self._first_offsets = array("q")
         self._times_ms = array("q")
         """Time at which messages from the offset at the same index in _first_offsets on were sent;
@@ -109,11 +119,13 @@ class _Generation:
     def add(self, key: bytes, offset: int, sent_ms: int) -> None:
         # An expired twin would keep its place in the order.
         self.offsets.pop(key, None)
-        if self._first_offsets and offset < self._first_offsets[-1]:
+        if offset < self._end_offset:
             self._add_late(offset, sent_ms)
-        elif not self._times_ms or self._times_ms[-1] != sent_ms:
-            self._first_offsets.append(offset)
-            self._times_ms.append(sent_ms)
+        else:
+            self._end_offset = offset + 1
+            if not self._times_ms or self._times_ms[-1] != sent_ms:
+                self._first_offsets.append(offset)
+                self._times_ms.append(sent_ms)
         self.offsets[key] = offset
         self.ended_ms = max(self.ended_ms, sent_ms)
 
@@ -139,6 +151,7 @@ class _Generation:
         offsets = self.offsets
         while offsets and next(reversed(offsets.values())) >= end_offset:
             offsets.popitem()
+        self._end_offset = min(self._end_offset, end_offset)
         kept = bisect_left(self._first_offsets, end_offset)
         del self._first_offsets[kept:], self._times_ms[kept:]
         return bool(offsets)
@@ -180,6 +193,7 @@ class _Generation:
             times = array("q", (min(each, now_ms) for each in times))
         keys = map(_key_of, Struct(f"{_KEY_BYTES}s").iter_unpack(table.keys))
         self.offsets.update(zip(keys, offsets, strict=True))
+        self._end_offset = offsets[-1] + 1
         if self._first_offsets and firsts[0] <= self._first_offsets[-1]:
             # A stretch that two tables share.
             firsts, times = firsts[1:], times[1:]
