@@ -32,6 +32,9 @@ class SetClock:
     def thread_ns(self) -> int:
         return 0
 
+    def worked(self, steps: int) -> None:
+        pass
+
 
 class MemoryOffsetStore:
     def __init__(self, partitions: int = 4) -> None:
