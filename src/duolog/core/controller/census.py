@@ -1,10 +1,12 @@
 """Trust in what each node held before it registered anew, and what live nodes say. Pure."""
 
+from collections.abc import Mapping
 from enum import Enum, auto
 
 from duolog.core.controller.image import ClusterImage, Member
 from duolog.core.membership.statements import Statements
 from duolog.model.cluster import LiveNode
+from duolog.model.log_end import LogEnd
 
 
 class Standing(Enum):
@@ -20,6 +22,7 @@ class Standing(Enum):
 class Census:
     def __init__(self, image: ClusterImage) -> None:
         self.live = image.live
+        self._log_ends = image.log_ends
         self.statements = Statements(image.live, image.statements)
         self._standings: dict[int, Standing] = {}
         for node, live in image.live.items():
@@ -68,6 +71,10 @@ class Census:
         """True if the node is steady for every partition."""
         return self._standings.get(node) is Standing.STEADY
 
+    def log_ends(self, member: Member) -> Mapping[int, LogEnd]:
+        """Where the partition's logs end, by node, as far as that was asked."""
+        return self._log_ends.get(member.id, {})
+
     def is_draining(self, node: int) -> bool:
         return node in self.live and self.live[node].draining
 
@@ -82,4 +89,4 @@ class Census:
     def reluctance(self, node: int) -> tuple[bool, ...]:
         """Sort key of nodes that could all lead without loss: what speaks against one, the worst
         first. Stable, so that the order of preference decides between equals."""
-        return self.is_doubted(node), self.is_draining(node)
+        return self.is_doubted(node), self.is_full(node), self.is_draining(node)

@@ -39,8 +39,8 @@ def move_leader(group: Group, node: int, census: Census, *events: Event) -> Deci
 
 
 def is_fit(group: Group, node: int, census: Census) -> bool:
-    """True if the lead may be moved to the node without need: it can lead, the others reach it,
-    and it is not draining."""
+    """True if the lead may be moved to the node without need: it can lead, and nothing speaks
+    against it."""
     return can_lead(group, node, census) and not any(census.reluctance(node))
 
 
