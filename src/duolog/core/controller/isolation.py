@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from duolog.core.controller.census import Census
 from duolog.core.controller.changes import Decision, difference
 from duolog.core.controller.elections import elected, least_in_sync, still_leads, sync_replicas
-from duolog.core.controller.events import Event
+from duolog.core.controller.events import Event, text_of
 from duolog.core.controller.image import ClusterImage, Group, Member
 from duolog.core.controller.rests import Rests
 from duolog.model.partition_state import PartitionState
@@ -195,19 +195,18 @@ def _without(state: PartitionState, cut: Iterable[int]) -> PartitionState:
 
 def _why_replaced(part: Group, state: PartitionState, census: Census, now_ms: int) -> Event:
     old = part[0].state
-    others = ", ".join(map(str, census.statements.complaints(old.leader)))
+    others = text_of(census.statements.complaints(old.leader))
     text = (
-        f"Node {old.leader} led and is alive, but node {others} cannot reach it; node"
-        f" {state.leader} leads. In sync: node {', '.join(map(str, state.in_sync))}. Check the"
-        f" network and the certificates of node {old.leader}."
+        f"Node {old.leader} led and is alive, but {others} cannot reach it; node {state.leader}"
+        f" leads. In sync: {text_of(state.in_sync)}. Check the network and the certificates of"
+        f" node {old.leader}."
     )
     return Event(now_ms, "leader moved", part[0].text, text)
 
 
 def _why_removed(part: Group, cut: Sequence[int], now_ms: int) -> Event:
-    leader, nodes = part[0].state.leader, ", ".join(map(str, cut))
     text = (
-        f"Node {nodes} cannot reach node {leader}, which leads: writes do not wait for it. Check"
-        " the network and the certificates between them."
+        f"{text_of(cut).capitalize()} cannot reach node {part[0].state.leader}, which leads: writes"
+        " do not wait for it. Check the network and the certificates between them."
     )
     return Event(now_ms, "replica cut off", part[0].text, text)
