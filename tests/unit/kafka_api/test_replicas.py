@@ -126,6 +126,18 @@ async def test_a_follower_serves_what_is_committed_to_new_clients_only(house: Ho
     assert ahead.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
 
 
+async def test_a_follower_that_left_the_in_sync_set_sends_consumers_to_the_leader(
+    house: House,
+) -> None:
+    await house.create((1, 2))
+    house.isolate(2)
+    await house.change(in_sync=(1,))
+    entry = house[2].partition().entry
+    await eventually(lambda: house[2].partition().entry is not entry)
+    (row,) = (await fetch(house, 2)).responses[0].partitions
+    assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 async def test_a_consumer_is_sent_to_the_copy_in_its_rack(house: House) -> None:
     await house.create((1, 2))
     await house[1].partition().append(a_batch())
