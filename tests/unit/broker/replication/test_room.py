@@ -41,6 +41,9 @@ async def test_a_leader_hears_of_a_full_disk_without_waiting_for_the_next_fetch(
     await house.start(1, 2)
     await house.create((1, 2), min_insync_replicas="2")
     await append(house[1].partition())
+    await eventually(lambda: house[2].partition().high_watermark == 1)
+    session = house[1].replicator.copies._sessions[2]
+    await eventually(lambda: session.is_parked and not session.stirred)
     house[2].condition.set_full(True)
     await eventually(lambda: refuses(house[1].partition()))
 
