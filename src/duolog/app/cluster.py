@@ -9,6 +9,7 @@ from duolog.app.world import World
 from duolog.broker.broker import Broker
 from duolog.broker.controller.controller import Controller
 from duolog.broker.controller.orphans import OrphanSweep
+from duolog.broker.controller.survey import PeerSurveyor, Surveyor
 from duolog.broker.membership.cluster_view import ClusterView
 from duolog.broker.membership.departures import Departures
 from duolog.broker.membership.everywhere import Everywhere
@@ -17,6 +18,7 @@ from duolog.broker.membership.membership import Membership
 from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.membership.own_statement import OwnStatement
 from duolog.broker.queues.queues import Queues
+from duolog.broker.replication.log_ends import LogEnds
 from duolog.broker.replication.replicator import Replicator
 from duolog.broker.store_follower import StoreFollower
 from duolog.client.peers import PeerLinks
@@ -29,6 +31,7 @@ from duolog.observe.metrics import Metrics
 from duolog.peer_api.door import PeerDoor
 from duolog.peer_api.handlers.catch_up import CatchUpHandler
 from duolog.peer_api.handlers.fetch import FetchHandler
+from duolog.peer_api.handlers.log_ends import LogEndsHandler
 from duolog.peer_api.handlers.queues import queue_handlers
 from duolog.peer_api.handlers.usage import UsageHandler
 from duolog.ports.peers import PeerHandler
@@ -76,7 +79,14 @@ class Clustered:
         self._broker: Broker | None = None
         self._measure: Callable[[], Totals] = Totals
         self._replicator: Replicator | None = None
+        self._surveyor: Surveyor | None = None
         self._duties: list[asyncio.Task[Any]] = []
+
+    def surveyor(self, own: LogEnds) -> Surveyor:
+        """The way to ask all nodes where their logs end; this one's are `own`."""
+        self._handlers[PeerKind.LOG_ENDS] = LogEndsHandler(own)
+        self._surveyor = PeerSurveyor(self._node_id, own, self.peers)
+        return self._surveyor
 
     def attach(self, broker: Broker, queues: Queues, metrics: Metrics) -> None:
         """Connect the broker and the queues, before they start: suspended, so that nothing is led
@@ -85,7 +95,7 @@ class Clustered:
         self._measure = LoadGauge(broker, metrics).read
         broker.roles.await_registration()
         broker.suspend(NotLeader(f"node {self._node_id} has not joined its cluster yet"))
-        self._replicator = Replicator(broker, self.peers, self._world.store)
+        self._replicator = Replicator(broker, self.peers, self._world.store, self.condition)
         self._handlers[PeerKind.FETCH] = FetchHandler(self._replicator.copies)
         self._handlers.update(queue_handlers(queues))
         self._handlers[PeerKind.USAGE_APPEND] = UsageHandler(broker)
@@ -115,6 +125,7 @@ class Clustered:
     def _prepare(self, registration: Registration) -> None:
         assert self._broker is not None
         assert self._replicator is not None
+        assert self._surveyor is not None
         settings, world = self._settings, self._world
         self._stopped_cleanly = registration.stopped_cleanly
         self.membership = Membership(
@@ -136,6 +147,7 @@ class Clustered:
                 world.clock,
                 self.membership,
                 self.view,
+                self._surveyor,
                 topic_defaults=settings.topic_defaults(),
                 balance_interval_ms=settings.integer("leader.imbalance.check.interval.ms"),
             )

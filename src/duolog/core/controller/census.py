@@ -1,9 +1,11 @@
 """Trust in what each node held before it registered anew, and what live nodes say. Pure."""
 
+from collections.abc import Mapping
 from enum import Enum, auto
 
 from duolog.core.controller.image import ClusterImage, Member
 from duolog.model.cluster import LiveNode
+from duolog.model.log_end import LogEnd
 from duolog.model.statement import Statement
 
 
@@ -20,6 +22,7 @@ class Standing(Enum):
 class Census:
     def __init__(self, image: ClusterImage) -> None:
         self.live = image.live
+        self._log_ends = image.log_ends
         self._statements: dict[int, Statement] = {}
         """Statements that count: of live nodes, made under their present broker epoch."""
         self._standings: dict[int, Standing] = {}
@@ -73,12 +76,25 @@ class Census:
         """True if the node is steady for every partition."""
         return self._standings.get(node) is Standing.STEADY
 
+    def log_ends(self, member: Member) -> Mapping[int, LogEnd]:
+        """Where the partition's logs end, by node, as far as that was asked."""
+        return self._log_ends.get(member.id, {})
+
     def is_draining(self, node: int) -> bool:
         return node in self.live and self.live[node].draining
 
     def is_full(self, node: int) -> bool:
         """True if the node says that its log directory has no room for new records."""
         return node in self._statements and self._statements[node].full
+
+    def is_doubted(self, node: int) -> bool:
+        """True if others that are themselves reached cannot reach the node."""
+        return bool(self.doubters(node))
+
+    def reluctance(self, node: int) -> tuple[bool, ...]:
+        """Sort key of nodes that could all lead without loss: what speaks against one, the worst
+        first. Stable, so that the order of preference decides between equals."""
+        return self.is_doubted(node), self.is_full(node), self.is_draining(node)
 
     def cannot_reach(self, node: int, other: int) -> bool:
         """True if the node says that it cannot reach the other, and the other does not say that
