@@ -6,8 +6,10 @@ long is dead all the same, and its lease must end: then nothing is renewed.
 """
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from duolog.observe.logs import get_logger
 from duolog.ports.clock import Clock
@@ -18,6 +20,8 @@ LOOP_STANDS_MS_MAX = 5_000
 LOOKS_PER_INTERVAL = 4
 RETRY_MS = 100
 STOP_S_MAX = 2.0
+LEASE_THREAD = "lease"
+"""Name that `top -H` shows, and under which the kernel counts how long it waited for CPU."""
 
 log = get_logger("lease")
 
@@ -39,7 +43,7 @@ class LeaseThread:
         self._expired: LeaseId | None = None
         self._due_ms = 0
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=LEASE_THREAD, daemon=True)
         self._thread.start()
 
     def guard(self, lease: LeaseId | None) -> None:
@@ -59,6 +63,7 @@ class LeaseThread:
         await asyncio.to_thread(self._thread.join, STOP_S_MAX)
 
     def _run(self) -> None:
+        _name_this_thread(LEASE_THREAD)
         asyncio.run(self._keep())
 
     async def _keep(self) -> None:
@@ -102,3 +107,9 @@ class LeaseThread:
     def _answer(self) -> None:
         self._turned_ms = self._clock.monotonic_ms()
         self._is_asked = False
+
+
+def _name_this_thread(name: str) -> None:
+    """Tells the kernel, too, where it has such names."""
+    with contextlib.suppress(OSError):
+        Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(name)
