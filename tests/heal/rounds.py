@@ -3,6 +3,7 @@
 import time
 
 from tests.harness.node import NodeFailed
+from tests.heal.evidence import keep_evidence
 from tests.heal.faults import Fault
 from tests.heal.load import Load
 from tests.heal.node_log import LONG_TURN, SUSPENDED, NodeLog
@@ -183,3 +184,5 @@ class Rounds:
             [each for each in found.examples if each not in known.examples],
         )
         outcome.problems += self._load.failures
+        if outcome.findings.total:
+            keep_evidence(self._place, f"{outcome.fault}-{time.monotonic():.0f}")
