@@ -24,6 +24,9 @@ class ManualClock:
     def thread_ns(self) -> int:
         return 0
 
+    def worked(self, steps: int) -> None:
+        pass
+
     def advance(self, ms: int) -> None:
         self.at_ms += ms
 

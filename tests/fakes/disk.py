@@ -57,6 +57,12 @@ class _Inode:
         self.content = bytearray()
         self.stable = bytearray()
         self.pending: list[_Write | _Truncate] = []
+        self.preallocated_bytes = 0
+        """Size of a file that only holds room and is never written, so that it costs no memory."""
+
+    @property
+    def room_bytes(self) -> int:
+        return max(len(self.content), self.preallocated_bytes)
 
     def change(self, change: _Write | _Truncate) -> None:
         change.apply(self.content)
@@ -225,8 +231,15 @@ class FakeDisk:
     def free_bytes(self) -> int:
         if self.capacity_bytes is None:
             return 1 << 40
-        used = sum(len(inode.content) for inode in self._names.inodes.values())
+        used = sum(inode.room_bytes for inode in self._names.inodes.values())
         return max(0, self.capacity_bytes - used)
+
+    def preallocate(self, path: str, size: int) -> None:
+        self.remove(path)
+        if size > self.free_bytes():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        self.open(path, create=True)
+        self._names.inodes[path].preallocated_bytes = size
 
     def sync(self, targets: Sequence[Syncable], done: SyncDone) -> None:
         try:
@@ -290,7 +303,7 @@ class FakeFile:
         raise OSError(errno.EBADF, "a file in memory has no descriptor")
 
     def size(self) -> int:
-        return len(self._inode.content)
+        return self._inode.room_bytes
 
     def pread(self, length: int, position: int) -> bytes:
         assert self._life == self._disk.life, "the file was opened before the crash"

@@ -12,3 +12,6 @@ class SystemClock:
 
     def monotonic_ms(self) -> int:
         return monotonic_ns() // 1_000_000
+
+    def worked(self, steps: int) -> None:
+        """Does nothing: work takes time by itself."""

@@ -228,6 +228,17 @@ class LocalDisk:
         status = os.statvfs(self._root)
         return status.f_bavail * status.f_frsize
 
+    def preallocate(self, path: str, size: int) -> None:
+        file = os.open(self._absolute(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            os.posix_fallocate(file, 0, size)
+            os.ftruncate(file, size)
+        except OSError:
+            self.remove(path)
+            raise
+        finally:
+            os.close(file)
+
     def sync(self, targets: Sequence[Syncable], done: SyncDone) -> None:
         self._syncs.put((targets, done, asyncio.get_running_loop()))
 

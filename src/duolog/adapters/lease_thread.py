@@ -1,8 +1,7 @@
 """A thread that renews a node's lease over a connection of its own.
 
 Python lets another thread run every few milliseconds, even while a turn of the event loop takes
-seconds. So such a turn delays requests and costs no lease. An event loop that has not turned for
-long is dead all the same, and its lease must end: then nothing is renewed.
+seconds.
 """
 
 import asyncio
@@ -11,102 +10,33 @@ import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from duolog.observe.logs import get_logger
+from duolog.adapters.lease_keeper import LeaseKeeper
 from duolog.ports.clock import Clock
-from duolog.ports.metastore import LeaseExpired, LeaseId, MetaStore, StoreUnavailable
+from duolog.ports.metastore import MetaStore
 
-LOOP_STANDS_MS_MAX = 5_000
-"""An event loop that has not turned for longer loses its lease."""
-LOOKS_PER_INTERVAL = 4
-RETRY_MS = 100
 STOP_S_MAX = 2.0
 LEASE_THREAD = "lease"
 """Name that `top -H` shows, and under which the kernel counts how long it waited for CPU."""
 
-log = get_logger("lease")
 
-
-class LeaseThread:
-    """Implements ports.lease_guard.LeaseGuard. Made and stopped on the loop that it watches."""
+class LeaseThread(LeaseKeeper):
+    """Made and stopped on the loop that it watches."""
 
     def __init__(
         self, open_store: Callable[[], Awaitable[MetaStore]], clock: Clock, interval_ms: int
     ) -> None:
-        self._open_store = open_store
-        self._clock = clock
-        self._interval_ms = interval_ms
-        self._watched = asyncio.get_running_loop()
-        self._turned_ms = clock.monotonic_ms()
-        self._is_asked = False
-        self._lease: LeaseId | None = None
-        self._renewed: tuple[LeaseId, int] | None = None
-        self._expired: LeaseId | None = None
-        self._due_ms = 0
-        self._stopping = threading.Event()
+        super().__init__(open_store, clock, interval_ms, asyncio.get_running_loop())
         self._thread = threading.Thread(target=self._run, name=LEASE_THREAD, daemon=True)
         self._thread.start()
 
-    def guard(self, lease: LeaseId | None) -> None:
-        self._lease = lease
-
-    def is_expired(self, lease: LeaseId) -> bool:
-        return self._expired == lease
-
-    def renewed_ms(self, lease: LeaseId) -> int:
-        renewed = self._renewed
-        return renewed[1] if renewed is not None and renewed[0] == lease else 0
-
     async def stop(self) -> None:
-        self._lease = None
-        self._stopping.set()
+        self.end()
         # A thread: the connection's time-out bounds how long this takes.
         await asyncio.to_thread(self._thread.join, STOP_S_MAX)
 
     def _run(self) -> None:
         _name_this_thread(LEASE_THREAD)
-        asyncio.run(self._keep())
-
-    async def _keep(self) -> None:
-        store: MetaStore | None = None
-        while not self._stopping.is_set():
-            await asyncio.sleep(self._interval_ms / LOOKS_PER_INTERVAL / 1000)
-            self._ask()
-            lease, now_ms = self._lease, self._clock.monotonic_ms()
-            stands_ms = now_ms - self._turned_ms
-            if lease is None or now_ms < self._due_ms or stands_ms > LOOP_STANDS_MS_MAX:
-                continue
-            try:
-                async with asyncio.timeout(self._interval_ms / 1000):
-                    store = store or await self._open_store()
-                    await self._renew(store, lease)
-            except LeaseExpired:
-                self._expired = lease
-                self._lease = None
-            except (StoreUnavailable, TimeoutError) as error:
-                self._due_ms = self._clock.monotonic_ms() + RETRY_MS
-                log.debug("the lease was not renewed", error=str(error))
-        if store is not None:
-            await store.close()
-
-    async def _renew(self, store: MetaStore, lease: LeaseId) -> None:
-        sent_ms = self._clock.monotonic_ms()
-        await store.renew_lease(lease)
-        self._renewed = lease, sent_ms
-        self._due_ms = sent_ms + self._interval_ms
-
-    def _ask(self) -> None:
-        """Asks the watched loop to show that it still turns."""
-        if not self._is_asked:
-            self._is_asked = True
-            try:
-                self._watched.call_soon_threadsafe(self._answer)
-            except RuntimeError:
-                # The loop is closed: nobody needs the lease any more.
-                self._stopping.set()
-
-    def _answer(self) -> None:
-        self._turned_ms = self._clock.monotonic_ms()
-        self._is_asked = False
+        asyncio.run(self.keep())
 
 
 def _name_this_thread(name: str) -> None:

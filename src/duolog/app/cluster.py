@@ -9,15 +9,20 @@ from duolog.app.world import World
 from duolog.broker.broker import Broker
 from duolog.broker.controller.controller import Controller
 from duolog.broker.controller.orphans import OrphanSweep
+from duolog.broker.controller.survey import PeerSurveyor, Surveyor
 from duolog.broker.membership.cluster_view import ClusterView
 from duolog.broker.membership.departures import Departures
 from duolog.broker.membership.everywhere import Everywhere
 from duolog.broker.membership.load_report import LoadReporter
 from duolog.broker.membership.membership import Membership
+from duolog.broker.membership.own_condition import OwnCondition
+from duolog.broker.membership.own_statement import OwnStatement
 from duolog.broker.queues.queues import Queues
+from duolog.broker.replication.log_ends import LogEnds
 from duolog.broker.replication.replicator import Replicator
 from duolog.broker.store_follower import StoreFollower
 from duolog.client.peers import PeerLinks
+from duolog.client.reachability import Reachability
 from duolog.config.settings import Settings
 from duolog.core.membership.load_meter import Totals
 from duolog.model.cluster import LiveNode, Registration
@@ -26,6 +31,7 @@ from duolog.observe.metrics import Metrics
 from duolog.peer_api.door import PeerDoor
 from duolog.peer_api.handlers.catch_up import CatchUpHandler
 from duolog.peer_api.handlers.fetch import FetchHandler
+from duolog.peer_api.handlers.log_ends import LogEndsHandler
 from duolog.peer_api.handlers.queues import queue_handlers
 from duolog.peer_api.handlers.usage import UsageHandler
 from duolog.ports.peers import PeerHandler
@@ -55,6 +61,9 @@ class Clustered:
         self.controller: Controller | None = None
         """None unless the node has the controller role."""
         self.reporter: LoadReporter | None = None
+        self.condition = OwnCondition()
+        """What this node has to tell the controller of itself, whoever notices it."""
+        self.statement: OwnStatement | None = None
         name = settings.text("cluster.name") if settings.text("peer.tls.cert") else None
         self._departures = Departures(world.store, view)
         self.peers = PeerLinks(
@@ -64,12 +73,20 @@ class Clustered:
             cluster=name,
             on_refused=self._departures.noticed,
         )
+        self.reachability = Reachability(self.peers, world.clock)
         self._handlers: dict[int, PeerHandler] = {}
         self.door = PeerDoor(self._handlers, self._hello, cluster=name)
         self._broker: Broker | None = None
         self._measure: Callable[[], Totals] = Totals
         self._replicator: Replicator | None = None
+        self._surveyor: Surveyor | None = None
         self._duties: list[asyncio.Task[Any]] = []
+
+    def surveyor(self, own: LogEnds) -> Surveyor:
+        """The way to ask all nodes where their logs end; this one's are `own`."""
+        self._handlers[PeerKind.LOG_ENDS] = LogEndsHandler(own)
+        self._surveyor = PeerSurveyor(self._node_id, own, self.peers)
+        return self._surveyor
 
     def attach(self, broker: Broker, queues: Queues, metrics: Metrics) -> None:
         """Connect the broker and the queues, before they start: suspended, so that nothing is led
@@ -78,12 +95,13 @@ class Clustered:
         self._measure = LoadGauge(broker, metrics).read
         broker.roles.await_registration()
         broker.suspend(NotLeader(f"node {self._node_id} has not joined its cluster yet"))
-        self._replicator = Replicator(broker, self.peers, self._world.store)
+        self._replicator = Replicator(broker, self.peers, self._world.store, self.condition)
         self._handlers[PeerKind.FETCH] = FetchHandler(self._replicator.copies)
         self._handlers.update(queue_handlers(queues))
         self._handlers[PeerKind.USAGE_APPEND] = UsageHandler(broker)
         self._spread(broker.catalog.follower, PeerKind.CATCH_UP_TOPICS)
         self._spread(queues.catalog.follower, PeerKind.CATCH_UP_QUEUES)
+        self._handlers[PeerKind.CATCH_UP_NODES] = CatchUpHandler(self.view.registrations)
 
     def _spread(self, follower: StoreFollower[Any], kind: PeerKind) -> None:
         """Make catalog changes wait for the other nodes to see them, and let these wait for this
@@ -107,6 +125,7 @@ class Clustered:
     def _prepare(self, registration: Registration) -> None:
         assert self._broker is not None
         assert self._replicator is not None
+        assert self._surveyor is not None
         settings, world = self._settings, self._world
         self._stopped_cleanly = registration.stopped_cleanly
         self.membership = Membership(
@@ -128,6 +147,7 @@ class Clustered:
                 world.clock,
                 self.membership,
                 self.view,
+                self._surveyor,
                 topic_defaults=settings.topic_defaults(),
                 balance_interval_ms=settings.integer("leader.imbalance.check.interval.ms"),
             )
@@ -144,12 +164,22 @@ class Clustered:
             await self.controller.start()
         self.reporter = LoadReporter(world.store, world.clock, self.membership, self._measure)
         self.reporter.start()
+        assert self._replicator is not None
+        self.statement = OwnStatement(
+            world.store,
+            world.clock,
+            self.membership,
+            self.condition,
+            unreachable=self.reachability.look,
+            readers=self._replicator.copies.readers,
+        )
+        self.statement.start()
 
-    async def until_taken_in(self, stopped: asyncio.Future[int]) -> None:
+    async def until_known(self, stopped: asyncio.Future[int]) -> None:
         """Wait until the controller knows this registration, so that replicas placed here stay in
-        sync.
+        sync, and then until every other live node does, so that each places replicas here.
 
-        The wait is short, as the cluster may have no controller now.
+        The waits are short, as the cluster may have no controller now, and nodes may hang.
         """
         self._look_whether_taken_in()
         await asyncio.wait(
@@ -157,6 +187,13 @@ class Clustered:
             timeout=_TAKEN_IN_SECONDS_MAX,
             return_when=asyncio.FIRST_COMPLETED,
         )
+        assert self.membership is not None
+        # Of two nodes that start together, the one that registered later knows the other.
+        others = Everywhere(self.peers, self.view, self._node_id, PeerKind.CATCH_UP_NODES)
+        known = asyncio.ensure_future(others.until(self.membership.epoch))
+        await asyncio.wait((known, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if not known.cancel():
+            known.result()
 
     @property
     def may_forget_last_stop(self) -> bool:
@@ -182,10 +219,14 @@ class Clustered:
             tasks.append(self.controller.task)
         if self.reporter is not None:
             tasks.append(self.reporter.task)
+        if self.statement is not None:
+            tasks.append(self.statement.task)
         return tasks
 
     async def leave(self) -> None:
         """Give up leadership and deregister, so that the others go on without this node."""
+        if self.statement is not None:
+            await self.statement.stop()
         if self.reporter is not None:
             await self.reporter.stop()
         if self.controller is not None:
@@ -197,6 +238,7 @@ class Clustered:
 
     async def close(self) -> None:
         self.door.close()
+        await self.reachability.stop()
         await self.peers.close()
         await self._departures.stop()
         await self.view.stop()

@@ -31,8 +31,9 @@ class Budget:
         self._clock = clock
         self._began_ns = clock.thread_ns()
 
-    async def rest(self) -> None:
-        """Lets others run if the turn is used up."""
+    async def rest(self, steps: int = 1) -> None:
+        """Lets others run, after so many steps, if the turn is used up."""
+        self._clock.worked(steps)
         if self._clock.thread_ns() - self._began_ns >= TURN_NS:
             await asyncio.sleep(0)
             self._began_ns = self._clock.thread_ns()
@@ -46,13 +47,13 @@ class Budget:
             except StopIteration as end:
                 result: Result = end.value
                 return result
-            await self.rest()
+            await self.rest(STEPS_UNSEEN)
 
     async def over(self, items: Iterable[Item]) -> AsyncIterator[Item]:
         """Yields the items, resting between them."""
         for number, item in enumerate(items):
             if number % STEPS_UNSEEN == 0:
-                await self.rest()
+                await self.rest(STEPS_UNSEEN)
             yield item
 
 

@@ -37,6 +37,7 @@ CODES: dict[type[Refusal], ErrorCode] = {
     refused.NotEnoughReplicas: ErrorCode.NOT_ENOUGH_REPLICAS,
     refused.RequestTimedOut: ErrorCode.REQUEST_TIMED_OUT,
     refused.StorageFailed: ErrorCode.KAFKA_STORAGE_ERROR,
+    refused.DiskFull: ErrorCode.KAFKA_STORAGE_ERROR,
     refused.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     refused.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
     # The only code at which every client gives up: librdkafka retries any other for ever.

@@ -136,6 +136,10 @@ class StorageFailed(Refusal):
     """The disk refused a write or a sync, or this log directory is fenced."""
 
 
+class DiskFull(StorageFailed):
+    """A disk has no room for new records; nothing was stored."""
+
+
 class OutOfOrderSequence(Refusal):
     """A producer's batch does not follow its previous one."""
 

@@ -19,3 +19,8 @@ class Clock(Protocol):
     def thread_ns(self) -> int:
         """CPU time of the calling thread: a busy host does not make it pass."""
         ...
+
+    def worked(self, steps: int) -> None:
+        """Called after so many steps of long work: makes a simulated clock pass; a real one passes
+        by itself."""
+        ...

@@ -6,12 +6,18 @@ them a duration without a thread.
 """
 
 from collections.abc import Callable, Sequence
+from errno import EDQUOT, ENOSPC
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
 WriteBuffer = bytes | bytearray | memoryview
 SyncDone = Callable[[OSError | None], None]
+
+
+def is_no_room(error: OSError) -> bool:
+    """True if the file system, or a quota on it, is full."""
+    return error.errno in (ENOSPC, EDQUOT)
 
 
 class Syncable(Protocol):
@@ -90,6 +96,13 @@ class Disk(Protocol):
     def remove_tree(self, path: str) -> None: ...
 
     def free_bytes(self) -> int: ...
+
+    def preallocate(self, path: str, size: int) -> None:
+        """Makes a file of that size, or of an existing one, whose room nobody else can take.
+
+        Blocks. Raises OSError, and leaves no file, if there is not so much room.
+        """
+        ...
 
     def sync(self, targets: Sequence[Syncable], done: SyncDone) -> None:
         """Syncs all targets, in any order, off the event loop; then calls `done` on the loop, with

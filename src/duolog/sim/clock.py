@@ -1,17 +1,17 @@
 """A node's clocks: a monotonic one, and a wall clock that faults can set."""
 
+from duolog.sim.cpu import Cpu
 from duolog.sim.world import NS_PER_MS, World
 
 START_MS = 1_700_000_000_000
 """Wall-clock time when the world begins."""
-LOOK_NS = 7 * NS_PER_MS
-"""CPU time charged for the work between two looks at the thread's clock."""
 
 
 class SimClock:
     def __init__(self, world: World) -> None:
         self._world = world
-        self._looks = 0
+        self.cpu = Cpu(world)
+        """The CPU of the machine's process, which passes time by its work."""
         self.skew_ms = 0
         """Lead of the wall clock over the true time; negative while it lags behind."""
 
@@ -25,6 +25,7 @@ class SimClock:
         return self._world.now_ns
 
     def thread_ns(self) -> int:
-        """Grows with every look, so that long work rests as it does on a real machine."""
-        self._looks += 1
-        return self._looks * LOOK_NS
+        return self.cpu.spent_ns
+
+    def worked(self, steps: int) -> None:
+        self.cpu.work(steps)

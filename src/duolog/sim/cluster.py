@@ -1,10 +1,12 @@
 """The machines of a simulated cluster: nodes that come and go, a store, and clients."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 from duolog.broker.partition import Partition
+from duolog.sim.host import Host
 from duolog.sim.links import Links
 from duolog.sim.machine import Machine, Process
 from duolog.sim.network import Network
@@ -23,13 +25,14 @@ RESTART_SECONDS = 1.0
 
 
 class Cluster:
-    def __init__(self, world: World, size: int) -> None:
+    def __init__(self, world: World, size: int, host: Host | None = None) -> None:
         self.world = world
+        self.host = host
         self.links = Links(world.seed.random("links"))
         self.network = Network(world, self.links)
         self.store = StoreServer(world)
         self.numbers = range(1, size + 1)
-        self.machines = [self._machine(ADDRESS.format(number)) for number in self.numbers]
+        self.machines = [self._machine(ADDRESS.format(number), host) for number in self.numbers]
         if size == 1:
             # A gap among unsynced writes looks like damage to synced ones, and a lone node has no
             # replica to repair it from.
@@ -39,9 +42,11 @@ class Cluster:
         """Nodes whose process is running, by number."""
         self._is_held_down: dict[int, None] = {}
         self.restarts = 0
+        self.on_turn: Callable[[int, int], None] | None = None
+        """Called with a node and the CPU time of a turn of its loop."""
 
-    def _machine(self, name: str) -> Machine:
-        return Machine(self.world, self.network, self.store, name)
+    def _machine(self, name: str, host: Host | None = None) -> Machine:
+        return Machine(self.world, self.network, self.store, name, host)
 
     @property
     def names(self) -> list[str]:
@@ -57,6 +62,8 @@ class Cluster:
             return
         self.restarts += 1
         process = machine.start()
+        if self.on_turn is not None:
+            process.loop.cpu.on_turn = partial(self.on_turn, number)
         machine.on_ended = lambda: self._ended(number)
         self.nodes[number] = node = SimNode(process, number, is_only_node=len(self.machines) == 1)
         main = process.loop.create_task(node.main())

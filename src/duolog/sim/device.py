@@ -45,7 +45,7 @@ class Device:
         for _, inode in self._stable_names.files():
             inode.crash(self.random, in_order=self.keeps_order)
         self.names = self._stable_names.copy()
-        self.used_bytes = sum(len(inode.content) for _, inode in self.names.files())
+        self.used_bytes = sum(inode.room_bytes for _, inode in self.names.files())
         self.heal()
 
     def heal(self) -> None:

@@ -13,6 +13,7 @@ from duolog.ports.disk import File, Syncable, SyncDone, WriteBuffer
 from duolog.sim.device import Device, failure
 from duolog.sim.inodes import Inode
 from duolog.sim.loop import ProcessLoop
+from duolog.sim.prices import FILE, READ, WRITE
 from duolog.sim.world import PowerCut
 
 T = TypeVar("T")
@@ -24,6 +25,7 @@ class SimDisk:
     ) -> None:
         self.device = device
         self._loop = loop
+        self.cpu = loop.cpu
         self._on_power_cut = on_power_cut
         self._syncs: deque[tuple[Sequence[Syncable], list[int], SyncDone]] = deque()
         self._free_ns = [0, 0]
@@ -44,6 +46,7 @@ class SimDisk:
     def open(self, path: str, *, create: bool = False) -> File:
         if self._loop.is_dead:
             raise PowerCut
+        self.cpu.pay(FILE)
         inode = self.device.names.find(path)
         if inode is None:
             parent = path.rpartition("/")[0]
@@ -57,6 +60,7 @@ class SimDisk:
         return SimDirectory(self, path)
 
     def list_names(self, path: str) -> list[str]:
+        self.cpu.pay(FILE)
         return sorted(self.device.names.directories.get(path, ()))
 
     def exists(self, path: str) -> bool:
@@ -87,6 +91,16 @@ class SimDisk:
 
     def free_bytes(self) -> int:
         return max(0, self.device.capacity_bytes - self.device.used_bytes)
+
+    def preallocate(self, path: str, size: int) -> None:
+        self.remove(path)
+        if size > self.free_bytes():
+            raise failure(errno.ENOSPC, path)
+        self.open(path, create=True)
+        inode = self.device.names.find(path)
+        assert inode is not None
+        inode.preallocated_bytes = size
+        self.device.used_bytes += size
 
     def sync(self, targets: Sequence[Syncable], done: SyncDone) -> None:
         marks = [
@@ -120,20 +134,27 @@ class SimDisk:
         begins_ns = max(loop.world.now_ns, self._free_ns[lengthy])
         self._free_ns[lengthy] = ends_ns = begins_ns + self.device.offload_ns()
         done = loop.create_future()
-        loop.world.after(ends_ns - loop.world.now_ns, _work, work, done, loop=loop)
+        loop.world.after(ends_ns - loop.world.now_ns, self._work, work, done, lengthy, loop=loop)
         result: T = await done
         return result
+
+    def _work(self, work: Callable[[], T], done: Any, lengthy: bool) -> None:
+        with self.cpu.offloaded() as taken_ns:
+            result, failure = _outcome(work)
+        self._free_ns[lengthy] = max(self._free_ns[lengthy], self._loop.world.now_ns) + taken_ns()
+        self._loop.world.after(taken_ns(), _settle, done, result, failure, loop=self._loop)
 
     def close(self) -> None:
         return
 
     def _change(self, path: str, change: Callable[[Any], object]) -> None:
+        self.cpu.pay(FILE)
         self.touch().change_names(path.rpartition("/")[0], change)
 
     def _forget_size(self, path: str) -> None:
         inode = self.device.names.find(path)
         if inode is not None:
-            self.device.used_bytes -= len(inode.content)
+            self.device.used_bytes -= inode.room_bytes
 
 
 class SimFile:
@@ -148,16 +169,20 @@ class SimFile:
         raise OSError(errno.EBADF, "a file in memory has no descriptor")
 
     def size(self) -> int:
-        return len(self.inode.content)
+        return self.inode.room_bytes
 
     def pread(self, length: int, position: int) -> bytes:
-        return bytes(self.inode.content[position : position + length])
+        data = bytes(self.inode.content[position : position + length])
+        self._disk.cpu.pay(READ, len(data))
+        return data
 
     def pwrite(self, buffer: WriteBuffer, position: int) -> None:
         self.pwritev((buffer,), position)
 
     def pwritev(self, buffers: Sequence[WriteBuffer], position: int) -> None:
-        self._disk.touch().write(self.inode, self.path, position, b"".join(buffers))
+        data = b"".join(buffers)
+        self._disk.cpu.pay(WRITE, len(data))
+        self._disk.touch().write(self.inode, self.path, position, data)
 
     def truncate(self, size: int) -> None:
         change = size - len(self.inode.content)
@@ -199,12 +224,17 @@ def _making(path: str) -> Callable[[Any], object]:
     return lambda names: names.link(path, None)
 
 
-def _work(work: Callable[[], T], done: Any) -> None:
+def _outcome(work: Callable[[], T]) -> tuple[T | None, Exception | None]:
     try:
-        result = work()
+        return work(), None
     except Exception as error:
-        if not done.done():
-            done.set_exception(error)
+        return None, error
+
+
+def _settle(done: Any, result: Any, failure: Exception | None) -> None:
+    if done.done():
+        return
+    if failure is None:
+        done.set_result(result)
     else:
-        if not done.done():
-            done.set_result(result)
+        done.set_exception(failure)

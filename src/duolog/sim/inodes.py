@@ -15,7 +15,7 @@ NameChange = Callable[["Names"], object]
 
 
 class Inode:
-    __slots__ = ("_begun", "_pending", "content", "stable")
+    __slots__ = ("_begun", "_pending", "content", "preallocated_bytes", "stable")
 
     def __init__(self) -> None:
         self.content = bytearray()
@@ -23,6 +23,12 @@ class Inode:
         self._pending: deque[Change] = deque()
         self._begun = 0
         """Changes taken off the pending ones so far."""
+        self.preallocated_bytes = 0
+        """Size of a file that only holds room and is never written, so that it costs no memory."""
+
+    @property
+    def room_bytes(self) -> int:
+        return max(len(self.content), self.preallocated_bytes)
 
     def forget_clean(self) -> None:
         """Rebuild the content as after a drop of the page cache: stable bytes plus pending

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
+from duolog.sim.cpu import Cpu
+
 if TYPE_CHECKING:
     from duolog.sim.world import World
 
@@ -83,8 +85,14 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self.is_held = False
         """True if callbacks must not run, because the process is paused or dead."""
         self.is_dead = False
+        self.cpu = Cpu(world, self)
+        self.free_ns = 0
+        """Time at which the callback that ran last ends: others of this loop run after it."""
+        self.is_late = False
+        """True if callbacks wait for the loop to become free."""
         self.streams: Streams | None = None
         self._held: list[SimHandle] = []
+        self._late: list[SimHandle] = []
         self._ready = world.ready
         world.loops.append(self)
 
@@ -103,11 +111,24 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         if not self.is_dead:
             self.is_held = self.is_dead = True
             self._held.clear()
+            self._late.clear()
             self.world.bury(self)
 
     def hold(self, handle: SimHandle) -> None:
         if not self.is_dead:
             self._held.append(handle)
+
+    def delay(self, handle: SimHandle) -> None:
+        """Keep what became due while the loop is busy until it is free."""
+        self._late.append(handle)
+        if not self.is_late:
+            self.is_late = True
+            self.world.after(self.free_ns - self.world.now_ns, self._freed)
+
+    def _freed(self) -> None:
+        self.is_late = False
+        self._ready.extend(self._late)
+        self._late.clear()
 
     # Called by asyncio.
 

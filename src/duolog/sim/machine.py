@@ -3,8 +3,10 @@
 from collections.abc import Callable
 
 from duolog.sim.clock import SimClock
+from duolog.sim.cpu import Cpu
 from duolog.sim.device import Device
 from duolog.sim.disk import SimDisk
+from duolog.sim.host import Host
 from duolog.sim.loop import ProcessLoop, new_loop
 from duolog.sim.network import Network, ProcessNetwork
 from duolog.sim.store import SimStore
@@ -20,17 +22,45 @@ class Process:
         self.machine = machine
         self.life = life
         self.loop = new_loop(world, f"{name}.{life}")
+        self.loop.cpu = machine.clock.cpu = Cpu(world, self.loop, machine.host)
         self.clock = machine.clock
         self.disk = SimDisk(machine.device, self.loop, machine.power_off)
         self.network = ProcessNetwork(network, name, self.loop)
         random = world.seed.random(f"store {name} {life}")
         self.store = SimStore(machine.store, network.links, name, self.loop, random)
+        # The loop of the thread that renews the lease, with a connection of its own.
+        self.lease_loop = new_loop(world, f"{name}.{life}.lease")
+        self.lease_loop.cpu = Cpu(world, self.lease_loop, machine.host, self.loop)
+        random = world.seed.random(f"lease {name} {life}")
+        self.lease_store = SimStore(machine.store, network.links, name, self.lease_loop, random)
         self.random = world.seed.random(f"process {name} {life}")
         self.new_id = world.seed.new_id(f"ids {name} {life}")
 
+    def pause(self) -> None:
+        """Simulate SIGSTOP."""
+        self.loop.pause()
+        self.lease_loop.pause()
+
+    def resume(self) -> None:
+        self.loop.resume()
+        self.lease_loop.resume()
+
+    def end(self) -> None:
+        self.loop.end()
+        self.lease_loop.end()
+
 
 class Machine:
-    def __init__(self, world: World, network: Network, store: StoreServer, name: str) -> None:
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        store: StoreServer,
+        name: str,
+        host: Host | None = None,
+    ) -> None:
+        """Without a host, all work is free."""
+        self.host = host
         self.world = world
         self.network = network
         self.store = store
@@ -72,5 +102,5 @@ class Machine:
     def _end(self) -> ProcessLoop:
         process, self.process = self.process, None
         assert process is not None
-        process.loop.end()
+        process.end()
         return process.loop

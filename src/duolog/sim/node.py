@@ -10,6 +10,7 @@ from functools import partial
 from typing import NoReturn
 
 from duolog.adapters.http import serve_http
+from duolog.adapters.lease_keeper import LeaseKeeper
 from duolog.admin_api.cluster import ClusterPages
 from duolog.admin_api.handler import AdminApi
 from duolog.app.assembly import DRAIN_SECONDS_MAX, Node, open_node
@@ -18,11 +19,12 @@ from duolog.app.world import World as NodeWorld
 from duolog.broker.cluster_id import establish_cluster_id
 from duolog.broker.membership.membership import NodeIdTaken
 from duolog.config.settings import Settings
+from duolog.core.membership.lease import RENEWALS_PER_TTL
 from duolog.log.checked_file import read_checked, write_checked
 from duolog.model.cluster import ROLES, Registration
 from duolog.observe.health import Health
 from duolog.observe.metrics import Metrics
-from duolog.ports.metastore import StoreUnavailable
+from duolog.ports.metastore import MetaStore, StoreUnavailable
 from duolog.sim.machine import Process
 
 KAFKA_PORT = 9092
@@ -83,7 +85,7 @@ class SimNode:
             directory = self._directory()
             settings = self._settings()
             node = self.parts = await open_node(
-                self._world(),
+                self._world(self._guard_lease(settings, cleanup)),
                 settings,
                 Metrics(),
                 cluster_id,
@@ -106,7 +108,21 @@ class SimNode:
             write_checked(process.disk, CLEAN_STOP, b"")
         return code
 
-    def _world(self) -> NodeWorld:
+    def _guard_lease(self, settings: Settings, cleanup: AsyncExitStack) -> LeaseKeeper | None:
+        if self._is_only_node:
+            return None
+        process = self.process
+
+        async def open_store() -> MetaStore:
+            return process.lease_store
+
+        interval_ms = settings.integer("broker.session.timeout.ms") // RENEWALS_PER_TTL
+        keeper = LeaseKeeper(open_store, process.clock, interval_ms, process.loop)
+        process.lease_loop.create_task(keeper.keep())
+        cleanup.callback(keeper.end)
+        return keeper
+
+    def _world(self, guard: LeaseKeeper | None) -> NodeWorld:
         process = self.process
         return NodeWorld(
             clock=process.clock,
@@ -117,6 +133,7 @@ class SimNode:
             new_id=process.new_id,
             new_token=process.random.randbytes,
             new_session_id=partial(process.random.randint, 1, SESSION_ID_MAX),
+            lease_guard=guard,
         )
 
     def _settings(self) -> Settings:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from duolog.sim.loop import ProcessLoop
 from duolog.sim.pipe import Mark, Pipe
+from duolog.sim.prices import RECEIVE, SEND
 
 
 class Consumer(Protocol):
@@ -54,6 +55,7 @@ class Socket:
 
     def send(self, data: bytes) -> None:
         if self._is_open and not self._is_closing and data and not self.loop.is_dead:
+            self.loop.cpu.pay(SEND, len(data))
             self._outgoing.send(data)
 
     def pause_reading(self) -> None:
@@ -85,6 +87,7 @@ class Socket:
 
     def arrived(self, data: bytes) -> None:
         if self._consumer is not None and not self._is_closing:
+            self.loop.cpu.pay(RECEIVE, len(data))
             self._consumer.received(data)
 
     def ended(self, mark: Mark) -> None:

@@ -18,6 +18,7 @@ from duolog.ports.metastore import (
 )
 from duolog.sim.links import Links
 from duolog.sim.loop import ProcessLoop
+from duolog.sim.prices import STORE_ENTRY, STORE_REQUEST
 from duolog.sim.store_server import STORE, StoreServer
 from duolog.sim.store_watch import StoreWatch
 from duolog.sim.world import NS_PER_MS
@@ -47,7 +48,10 @@ class SimStore:
         return await self._call(lambda: self._server.get(key))
 
     async def range(self, prefix: str) -> Snapshot:
-        return await self._call(lambda: self._server.range(prefix))
+        snapshot = await self._call(lambda: self._server.range(prefix))
+        for _ in snapshot.entries:
+            self._loop.cpu.pay(STORE_ENTRY)
+        return snapshot
 
     async def transact(
         self, compares: Sequence[Compare], operations: Sequence[Put | Delete]
@@ -71,6 +75,7 @@ class SimStore:
         try:
             while True:
                 while watch.arrived:
+                    self._loop.cpu.pay(STORE_ENTRY)
                     yield watch.arrived.popleft()
                 if watch.failure is not None:
                     raise watch.failure
@@ -87,6 +92,7 @@ class SimStore:
     async def _call(self, work: Callable[[], T]) -> T:
         if self._is_closed:
             raise StoreUnavailable("the store's client was closed")
+        self._loop.cpu.pay(STORE_REQUEST)
         answer: asyncio.Future[T] = self._loop.create_future()
         world = self._loop.world
         delay_ns = self._links.latency_ns(self._machine, STORE)

@@ -3,6 +3,10 @@
 All processes of a simulation share one queue of callbacks and one heap of timers. Each has an event
 loop of its own (loop.py), so that one can be paused, or killed at any point, while the others go
 on.
+
+A callback may take time (cpu.py). It sees its own clock advance, and what it sends or schedules is
+later by as much; then the world goes back to the time at which it began, and runs the callbacks of
+other processes, while those of the same one wait.
 """
 
 import asyncio
@@ -25,6 +29,9 @@ NS_PER_MS = 1_000_000
 STEPS_PER_INSTANT_MAX = 200_000
 """Limit of callbacks at one virtual instant; more are taken for an endless loop."""
 
+EARLY_NS = 200_000
+"""Time by which a callback may be run before its loop is free, on the loop's own clock: that saves
+the world a timer for each of many small costs."""
 
 _GRAVES: list[asyncio.Task[Any]] = []
 """Tasks of dead processes, kept for as long as Python runs: a task that is garbage-collected is
@@ -58,6 +65,8 @@ class World:
         self._timer_numbers = count(1)
         self.next_number = count(1).__next__
         """Returns a number that is unique in this run."""
+        self.running: ProcessLoop | None = None
+        """Loop whose callback runs now."""
         self.loops: list[ProcessLoop] = []
         self.ground = new_loop(self, "world")
         """The loop for everything outside of processes: faults, the store, the oracle."""
@@ -110,7 +119,7 @@ class World:
 
     def _run(self, is_done: Callable[[], bool], end_ns: int) -> None:
         ready, timers = self.ready, self._timers
-        current: ProcessLoop | None = None
+        self.running = None
         steps = self.steps
         allowed = steps + STEPS_PER_INSTANT_MAX
         while True:
@@ -123,9 +132,18 @@ class World:
                 if loop.is_held:
                     loop.hold(handle)
                     continue
-                if loop is not current:
+                now_ns = self.now_ns
+                if loop.free_ns > now_ns:
+                    if loop.free_ns > now_ns + EARLY_NS or loop.is_late:
+                        loop.delay(handle)
+                        continue
+                    self.now_ns = loop.free_ns
+                elif loop.is_late:
+                    loop.delay(handle)
+                    continue
+                if loop is not self.running:
                     asyncio._set_running_loop(loop)
-                    current = loop
+                    self.running = loop
                 steps += 1
                 try:
                     if handle.context is None:
@@ -138,6 +156,10 @@ class World:
                     assert loop.is_dead
                 except BaseException as error:
                     loop.call_exception_handler({"message": "callback failed", "exception": error})
+                if self.now_ns != now_ns:
+                    loop.free_ns = self.now_ns
+                    self.now_ns = now_ns
+                    loop.cpu.end_turn()
                 if steps > allowed:
                     raise Livelock(f"{handle!r} of {loop.name} at {self.now_ns / NS_PER_S:.6f} s")
             self.steps = steps

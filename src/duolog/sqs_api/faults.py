@@ -67,6 +67,7 @@ NAMES: dict[type[Refusal], str] = {
     refused.RequestTimedOut: UNAVAILABLE,
     refused.PeerFailed: UNAVAILABLE,
     refused.StorageFailed: UNAVAILABLE,
+    refused.DiskFull: UNAVAILABLE,
     refused.FencedLeaderEpoch: UNAVAILABLE,
     refused.UnknownLeaderEpoch: UNAVAILABLE,
     refused.CoordinatorNotAvailable: UNAVAILABLE,

@@ -1,6 +1,7 @@
 """Local files: short writes, many buffers, syncs in order, descriptors that outlive deletion."""
 
 import asyncio
+import errno
 import os
 import threading
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from duolog.adapters.disk import IO_VECTORS_MAX, SYNCERS_MAX, LocalDisk
+from duolog.ports.disk import is_no_room
 
 SYNC_SECONDS_MAX = 30.0
 """The disk may be busy with others."""
@@ -124,3 +126,26 @@ async def test_syncs_finish_in_order_and_report_the_failure(disk: LocalDisk) -> 
     assert results[1].errno == 5
     assert results[2] is None
     disk.close()
+
+
+def test_preallocated_room_is_taken_and_comes_back_with_the_file(disk: LocalDisk) -> None:
+    for size in (1 << 20, 1 << 16):
+        disk.preallocate("reserve", size)
+        file = disk.open("reserve")
+        assert file.size() == size
+        assert os.fstat(file.fileno()).st_blocks * 512 >= size
+    disk.remove("reserve")
+    assert not disk.exists("reserve")
+
+
+def test_without_room_nothing_is_preallocated(
+    disk: LocalDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fallocate(fd: int, offset: int, length: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", fallocate)
+    with pytest.raises(OSError) as failure:
+        disk.preallocate("reserve", 1 << 20)
+    assert is_no_room(failure.value)
+    assert not disk.exists("reserve")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from duolog.adapters import lease_thread
+from duolog.adapters import lease_keeper
 from duolog.adapters.clock import SystemClock
 from duolog.adapters.lease_thread import LeaseThread
 from duolog.ports.metastore import LeaseExpired, LeaseId, StoreUnavailable
@@ -78,7 +78,7 @@ async def test_a_lease_is_renewed_while_a_long_turn_holds_up_the_loop(
 async def test_a_loop_that_stands_still_loses_its_lease(
     thread: LeaseThread, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease_thread, "LOOP_STANDS_MS_MAX", 200)
+    monkeypatch.setattr(lease_keeper, "LOOP_STANDS_MS_MAX", 200)
     thread.guard(LEASE)
     await until(lambda: store.renewed)
     time.sleep(1.0)  # noqa: ASYNC251

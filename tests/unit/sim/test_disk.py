@@ -125,6 +125,22 @@ def test_a_full_disk_takes_a_part(bench):
     assert bench.disk.free_bytes() == 0
 
 
+def test_preallocated_room_belongs_to_nobody_else(bench):
+    file = made(bench.disk)
+    bench.device.fill(10)
+    bench.disk.preallocate("reserve", 8)
+    assert bench.disk.free_bytes() == 2
+    assert bench.disk.open("reserve").size() == 8
+    with pytest.raises(OSError):
+        bench.disk.preallocate("another", 3)
+    assert not bench.disk.exists("another")
+    with pytest.raises(OSError):
+        file.pwrite(b"12345", 4)
+    bench.disk.remove("reserve")
+    assert bench.disk.free_bytes() == 8
+    file.pwrite(b"12345", 6)
+
+
 def test_offloaded_work_takes_time_and_keeps_its_order(bench):
     seen = []
 

@@ -1,9 +1,12 @@
-"""Trust in what each node held before it registered anew. Pure."""
+"""Trust in what each node held before it registered anew, and what live nodes say. Pure."""
 
+from collections.abc import Mapping
 from enum import Enum, auto
 
 from duolog.core.controller.image import ClusterImage, Member
+from duolog.core.membership.statements import Statements
 from duolog.model.cluster import LiveNode
+from duolog.model.log_end import LogEnd
 
 
 class Standing(Enum):
@@ -19,6 +22,8 @@ class Standing(Enum):
 class Census:
     def __init__(self, image: ClusterImage) -> None:
         self.live = image.live
+        self._log_ends = image.log_ends
+        self.statements = Statements(image.live, image.statements)
         self._standings: dict[int, Standing] = {}
         for node, live in image.live.items():
             record = image.records.get(node)
@@ -66,5 +71,22 @@ class Census:
         """True if the node is steady for every partition."""
         return self._standings.get(node) is Standing.STEADY
 
+    def log_ends(self, member: Member) -> Mapping[int, LogEnd]:
+        """Where the partition's logs end, by node, as far as that was asked."""
+        return self._log_ends.get(member.id, {})
+
     def is_draining(self, node: int) -> bool:
         return node in self.live and self.live[node].draining
+
+    def is_full(self, node: int) -> bool:
+        """True if the node says that its log directory has no room for new records."""
+        return self.statements.is_full(node)
+
+    def is_doubted(self, node: int) -> bool:
+        """True if others that are themselves reached cannot reach the node."""
+        return bool(self.statements.doubters(node))
+
+    def reluctance(self, node: int) -> tuple[bool, ...]:
+        """Sort key of nodes that could all lead without loss: what speaks against one, the worst
+        first. Stable, so that the order of preference decides between equals."""
+        return self.is_doubted(node), self.is_full(node), self.is_draining(node)

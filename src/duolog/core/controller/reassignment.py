@@ -38,6 +38,7 @@ def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
         state,
         replicas=replicas,
         eligible=tuple(node for node in state.eligible if node in replicas),
+        incomplete=tuple(node for node in state.incomplete if node in replicas),
         adding=tuple(node for node in target if node not in original),
         removing=leaving,
         asynchronous=tuple(asynchronous),
@@ -65,6 +66,7 @@ def cancelled(state: PartitionState) -> PartitionState:
         replicas=original,
         in_sync=tuple(node for node in state.in_sync if node in original),
         eligible=tuple(node for node in state.eligible if node in original),
+        incomplete=tuple(node for node in state.incomplete if node in original),
         adding=(),
         removing=(),
         asynchronous=tuple(node for node in state.asynchronous if node in original),
@@ -117,7 +119,7 @@ def _finished(group: Group, census: Census, now_ms: int) -> Decision | None:
         if not able:
             return None
         # A draining leader is better than none at all.
-        leader = next((node for node in able if not census.is_draining(node)), able[0])
+        leader = min(able, key=census.reluctance)
     states = [_without_removed(member.state, leader, census) for member in group]
     text = f"The replicas are on node {', '.join(map(str, target))}, led by {leader}."
     event = Event(now_ms, "reassignment finished", group[0].text, text)
@@ -138,6 +140,7 @@ def _without_removed(state: PartitionState, leader: int, census: Census) -> Part
         replicas=target,
         in_sync=tuple(node for node in state.in_sync if node in target),
         eligible=tuple(node for node in state.eligible if node in target),
+        incomplete=tuple(node for node in state.incomplete if node in target),
         adding=(),
         removing=(),
         asynchronous=tuple(node for node in state.asynchronous if node in target),

@@ -54,8 +54,8 @@ def _pause(scene: Scene, number: int) -> Undo:
     process = scene.cluster.machine(number).process
     if process is None:
         return nothing
-    process.loop.pause()
-    return process.loop.resume
+    process.pause()
+    return process.resume
 
 
 KINDS: dict[str, Fault] = {

@@ -22,6 +22,9 @@ class AdjustableClock:
     def thread_ns(self) -> int:
         return 0
 
+    def worked(self, steps: int) -> None:
+        pass
+
 
 def test_a_clock_that_is_set_moves_no_deadline() -> None:
     for change_ms in (HOUR_MS, -HOUR_MS):
