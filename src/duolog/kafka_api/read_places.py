@@ -31,7 +31,10 @@ def check_place(
 ) -> None:
     """Refuse a read that another node should answer. Raises NearerReplica or a refusal."""
     if not partition.is_leader:
-        if version < FOLLOWERS_FROM or not _keeps_up(broker, partition):
+        # A consumer stays with a replica that answers. One that is cut off, or has fallen behind,
+        # would answer for ever that there is nothing new.
+        is_current = broker.node_id in partition.in_sync and not broker.roles.is_suspended
+        if version < FOLLOWERS_FROM or not partition.is_following or not is_current:
             partition.check_leading()
         if offset > partition.log.end_offset:
             # Not out of range: the leader, which may have sent the reader here, has that offset.
@@ -40,15 +43,6 @@ def check_place(
         nearer = _in_rack(broker, partition, rack, offset)
         if nearer is not None:
             raise NearerReplica(nearer)
-
-
-def _keeps_up(broker: Broker, partition: Partition) -> bool:
-    """True if this follower has what is committed, soon after it is. One that left the in-sync set
-    may be cut off from its leader, and would answer for hours that there is nothing new."""
-    if not partition.is_following or partition.entry is None:
-        return False
-    state = partition.entry.state
-    return broker.node_id in state.in_sync or broker.node_id in state.asynchronous
 
 
 def _in_rack(broker: Broker, partition: Partition, rack: str, offset: int) -> int | None:
