@@ -6,6 +6,7 @@ from enum import Enum, auto
 from duolog.core.controller.image import ClusterImage, Member
 from duolog.model.cluster import LiveNode
 from duolog.model.log_end import LogEnd
+from duolog.model.names import OFFSETS_TOPIC
 from duolog.model.statement import Statement
 
 
@@ -86,6 +87,12 @@ class Census:
     def is_full(self, node: int) -> bool:
         """True if the node says that its log directory has no room for new records."""
         return node in self._statements and self._statements[node].full
+
+    def is_rebalancing(self, member: Member) -> bool:
+        """True if the leader says that groups of this partition of the offsets topic rebalance."""
+        said = self._statements.get(member.state.leader)
+        is_of_groups = member.topic.name == OFFSETS_TOPIC
+        return is_of_groups and said is not None and member.id.index in said.rebalancing
 
     def cannot_reach(self, node: int, other: int) -> bool:
         """True if the node says that it cannot reach the other, and the other does not say that

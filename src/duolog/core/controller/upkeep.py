@@ -12,7 +12,7 @@ from duolog.core.controller.completion import completed_replicas
 from duolog.core.controller.draining import leaders_moved_away, replicas_moved_away
 from duolog.core.controller.image import ClusterImage
 from duolog.core.controller.load_balance import LoadBalance
-from duolog.core.controller.preferred import preferred_moves
+from duolog.core.controller.preferred import PreferredLeaders
 from duolog.core.controller.reassignment import reassignment_steps
 from duolog.core.controller.spreading import spreading_moves
 
@@ -24,6 +24,7 @@ class Upkeep:
         self._interval_ms = balance_interval_ms
         self._balanced_ms = now_ms
         self._scaled_ms = now_ms
+        self._preferred_leaders = PreferredLeaders()
         self._load_balance = LoadBalance()
         self._autoscale = Autoscale()
 
@@ -41,7 +42,7 @@ class Upkeep:
         ]
         is_due = self._is_over(self._balanced_ms, now_ms)
         if is_due:
-            sources += [preferred_moves, self._load_balance.moves, spreading_moves]
+            sources += [self._preferred_leaders.moves, self._load_balance.moves, spreading_moves]
         for source in sources:
             if found := source(image, now_ms):
                 return found
