@@ -53,9 +53,9 @@ class BenchNode:
         self.controller = Controller(
             store, clock, self.membership, self.cluster, survey, topic_defaults={}
         )
-        self.requests = Requests(
-            store, clock, self.catalog, self.cluster, EventLog(store, node), survey
-        )
+        self.events = EventLog(store, node)
+        """Those of its operators' requests."""
+        self.requests = Requests(store, clock, self.catalog, self.cluster, self.events, survey)
 
     async def start(self) -> None:
         await self.cluster.start()

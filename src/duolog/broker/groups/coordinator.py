@@ -47,7 +47,7 @@ from duolog.ports.clock import Clock
 
 if TYPE_CHECKING:
     from duolog.broker.partition import Partition
-    from duolog.broker.roles import Unfitness
+    from duolog.core.replica.resignation import Unfitness
 
 STOP_S_MAX = 5.0
 """Time for which `stop` waits for pending writes."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 
+from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.partition import Partition
 from duolog.broker.replication.copy_session import PlaceKey
 from duolog.broker.replication.pace import Pace
@@ -54,12 +55,21 @@ class CopyTerms:
 
 
 class Copier:
-    def __init__(self, node: int, leader: int, peers: Peers, terms: CopyTerms, pace: Pace) -> None:
+    def __init__(
+        self,
+        node: int,
+        leader: int,
+        peers: Peers,
+        terms: CopyTerms,
+        pace: Pace,
+        condition: OwnCondition,
+    ) -> None:
         self._node = node
         self._leader = leader
         self._peers = peers
         self._terms = terms
         self._pace = pace
+        self._condition = condition
         self._followed: dict[PlaceKey, Partition] = {}
         self._named: dict[PlaceKey, CopyWanted] = {}
         """Partitions → their last request in this session."""
@@ -115,11 +125,15 @@ class Copier:
         self._reached.pop(key, None)
         self._more.pop(key, None)
 
+    def ask_now(self) -> None:
+        """Cancels the pending long poll: the next request tells the leader of this node's disk."""
+        if self._asking is not None:
+            self._asking.cancel()
+
     def _interrupt(self) -> None:
         """Cancels the pending long poll, so that new partitions need not wait for its answer."""
         self._interrupting = None
-        if self._asking is not None:
-            self._asking.cancel()
+        self.ask_now()
 
     async def run(self) -> None:
         """Copies until there is nothing to follow, or cancelled."""
@@ -210,6 +224,7 @@ class Copier:
             self._terms.bytes_max,
             wanted,
             forgotten,
+            self._condition.is_full,
         )
 
     def _wait_ms(self) -> int:

@@ -9,7 +9,7 @@ from duolog.core.controller.census import Census
 from duolog.core.controller.changes import Decision
 from duolog.core.controller.events import Event
 from duolog.core.controller.image import ClusterImage, Group, PartitionId
-from duolog.core.controller.moves import can_lead, is_led, is_moving, move_leader
+from duolog.core.controller.moves import is_fit, is_led, is_moving, move_leader
 from duolog.model.limits import REBALANCE_AWAITED_MS_MAX
 
 MOVES_MAX = 100
@@ -28,11 +28,13 @@ class PreferredLeaders:
         held: dict[PartitionId, int] = {}
         for group in image.groups:
             if len(moves) == MOVES_MAX:
+                # The others wait on: the next round looks at them.
+                held = self._held_since_ms | held
                 break
             preferred = group[0].state.replicas[0]
             if group[0].state.leader == preferred or not is_led(group) or is_moving(group):
                 continue
-            if not can_lead(group, preferred, census) or census.is_draining(preferred):
+            if not is_fit(group, preferred, census):
                 continue
             if census.is_rebalancing(group[0]):
                 since_ms = self._held_since_ms.get(group[0].id, now_ms)

@@ -8,6 +8,7 @@ from tests.fakes.cluster_nodes import ManualClock, eventually
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.catalog_entries import encode_state, partition_key
+from duolog.broker.controller.event_log import read_events
 from duolog.model.errors import (
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -165,6 +166,9 @@ async def test_an_operator_goes_on_with_the_longest_log_and_leaves_no_live_one_o
     state = await bench.state(topic)
     assert (state.leader, state.in_sync, state.incomplete) == (3, (3,), ())
     assert state.is_unclean
+    await bench.nodes[4].events.written()
+    (event,) = [each for each in await read_events(bench.store) if "uncleanly" in each.kind]
+    assert "ends at 6000; the others: node 1 at 200, node 2 at 0. An operator asked" in event.text
 
 
 async def test_a_node_that_drains_is_emptied(bench) -> None:
