@@ -56,6 +56,11 @@ def register_process_gauges(metrics: Metrics, logged: LogStream, turns: LongTurn
         "Turns of the event loop that used more than 50 ms of CPU.",
         lambda: turns.count,
     )
+    metrics.gauge(
+        "duolog_longest_turn_seconds",
+        "CPU time of the longest of these turns, or 0.",
+        lambda: turns.longest_ns / 1e9,
+    )
 
 
 def _topic_samples(broker: Broker, name: str) -> Iterator[Sample] | None:
