@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from duolog.broker.admission import Budget
 from duolog.broker.controller.candidacy import Deposed, Term, stand
 from duolog.broker.controller.counts import ControllerCounts
 from duolog.broker.controller.event_log import EventLog
@@ -19,7 +20,7 @@ from duolog.broker.membership.membership import Membership
 from duolog.core.controller.autoscale import Scaling
 from duolog.core.controller.events import Event
 from duolog.core.controller.roll_call import RollCall
-from duolog.core.controller.settlement import admissions, settlement
+from duolog.core.controller.settlement import admissions, settling
 from duolog.core.controller.upkeep import Upkeep
 from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
@@ -142,7 +143,9 @@ class Controller:
         self.events.add(self._roll_call.events(image, self._clock.now_ms()))
         records = admissions(image)
         epochs = [image.live[record.node].epoch for record in records]
-        decisions = settlement(image, self._clock.now_ms())
+        # What changes while this rests makes a decision void: its transaction compares.
+        settled = Budget(self._clock).over(settling(image, self._clock.now_ms()))
+        decisions = [decision async for decision in settled]
         if not await performer.perform(decisions):
             return False
         if decisions:

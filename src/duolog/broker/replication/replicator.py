@@ -19,6 +19,7 @@ class Replicator:
     def __init__(self, broker: Broker, peers: Peers, store: MetaStore) -> None:
         settings = broker.settings
         self._node = broker.node_id
+        self._clock = broker.clock
         self._peers = peers
         self._terms = CopyTerms(
             settings.integer("replica.fetch.wait.max.ms"),
@@ -73,7 +74,7 @@ class Replicator:
     def _copier(self, leader: int) -> Copier:
         copier = self._copiers.get(leader)
         if copier is None:
-            copier = Copier(self._node, leader, self._peers, self._terms, self._pace)
+            copier = Copier(self._node, leader, self._peers, self._terms, self._pace, self._clock)
             self._copiers[leader] = copier
             self._run(self._copy(leader, copier))
         return copier
