@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from duolog.config.topic import TopicConfig
 from duolog.log.appender import Appender
-from duolog.log.epochs import EpochHistory, write_epochs
+from duolog.log.epochs import EPOCHS_FILE, EpochHistory, write_epochs
 from duolog.log.recovery import Recovered
 from duolog.ports.disk import Disk
 from duolog.records.header import BatchHeader
@@ -92,6 +92,18 @@ class Receiver(Appender):
             self._save_epochs()
 
     def _save_epochs(self) -> None:
-        self._unsynced.append(write_epochs(self._disk, self._path, self.epochs))
+        """Saves the epochs; durable with the next sync. A full disk is no failure.
+
+        Without the file a restart rebuilds the history from the batches. An outdated file would be
+        believed instead, so it goes; the next checkpoint saves the history again.
+        """
         self._directory_changed = True
-        self._has_epochs_file = True
+        try:
+            self._unsynced.append(write_epochs(self._disk, self._path, self.epochs))
+            self._has_epochs_file = True
+        except OSError:
+            try:
+                self._disk.remove(f"{self._path}/{EPOCHS_FILE}")
+                self._has_epochs_file = False
+            except OSError as error:
+                self._fail(error)

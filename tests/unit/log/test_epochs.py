@@ -1,9 +1,13 @@
 """Leader epochs: where each began, and what a follower is told of it."""
 
+import errno
+
+import pytest
 from tests.fakes.disk import FakeDisk
 from tests.unit.log.workbench import PATH, SMALL, append, batch_of, open_log, sync
 
-from duolog.log.epochs import EpochHistory
+from duolog.log.epochs import EPOCHS_FILE, EpochHistory, read_epochs
+from duolog.model.errors import StorageFailed
 
 HISTORY = [(1, 0), (3, 10), (4, 20)]
 
@@ -108,3 +112,57 @@ def test_epochs_are_cut_with_the_log() -> None:
     assert log.end_offset_for_epoch(2) == (2, 4)
     assert log.end_offset_for_epoch(5) == (-1, -1)
     assert log.epoch_at(3) == 2
+
+
+def test_epochs_that_a_full_disk_refuses_are_rebuilt_and_no_outdated_ones_believed() -> None:
+    """The records of the new epoch are in the log by then, below the recovery point."""
+    disk = FakeDisk()
+    log = open_log(disk)
+    log.assign_epoch(1)
+    append(log, batch_of(b"a"), epoch=1)
+    log.checkpoint()
+    sync(log)
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE)
+    assert log.assign_epoch(2)
+    append(log, batch_of(b"b"), epoch=2)
+    sync(log)
+    disk.crash()
+    log = open_log(disk, recovery_point=2)
+    assert log.epochs.entries == [(1, 0), (2, 1)]
+
+
+def test_a_checkpoint_saves_what_a_full_disk_refused() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    append(log, batch_of(b"a"), epoch=0)
+    log.assign_epoch(1)
+    log.checkpoint()
+    append(log, batch_of(b"b"), epoch=1)
+    log.assign_epoch(2)
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE)
+    log.forget_idle_epoch()
+    assert not disk.exists(f"{PATH}/{EPOCHS_FILE}")
+    log.checkpoint()
+    stored = read_epochs(disk, PATH)
+    assert stored is not None
+    assert stored.entries == log.epochs.entries
+
+
+def test_epochs_that_can_neither_be_saved_nor_removed_end_all_writing() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    append(log, batch_of(b"a"), epoch=0)
+    log.checkpoint()
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE)
+    disk.fail("remove", errno.EIO, path_part=EPOCHS_FILE)
+    log.assign_epoch(1)
+    assert log.failure is not None
+    with pytest.raises(StorageFailed):
+        append(log, batch_of(b"b"), epoch=1)
+
+
+def test_a_log_says_whether_it_has_reached_an_epoch() -> None:
+    log = open_log(FakeDisk())
+    assert log.assign_epoch(3)
+    assert not log.assign_epoch(3)
+    assert not log.assign_epoch(2)
