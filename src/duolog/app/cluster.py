@@ -95,7 +95,7 @@ class Clustered:
         self._measure = LoadGauge(broker, metrics).read
         broker.roles.await_registration()
         broker.suspend(NotLeader(f"node {self._node_id} has not joined its cluster yet"))
-        self._replicator = Replicator(broker, self.peers, self._world.store)
+        self._replicator = Replicator(broker, self.peers, self._world.store, self.condition)
         self._handlers[PeerKind.FETCH] = FetchHandler(self._replicator.copies)
         self._handlers.update(queue_handlers(queues))
         self._handlers[PeerKind.USAGE_APPEND] = UsageHandler(broker)

@@ -1,6 +1,6 @@
 """Metrics read from the broker's state at the moment they are asked for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from duolog.adapters.tcp import TcpListener
 from duolog.broker.broker import Broker
@@ -8,6 +8,8 @@ from duolog.broker.housekeeping import Housekeeping
 from duolog.observe.log_stream import LogStream
 from duolog.observe.long_turns import LongTurns
 from duolog.observe.metrics import Metrics, Sample
+
+NS_PER_S = 1_000_000_000
 
 
 def register_gauges(
@@ -39,6 +41,14 @@ def register_gauges(
     metrics.detail("group", lambda name: _group_samples(broker, name))
 
 
+def register_peer_gauges(metrics: Metrics, unreachable: Callable[[], int]) -> None:
+    metrics.gauge(
+        "duolog_unreachable_peers",
+        "Other nodes that this one has tried for two seconds, and heard nothing of.",
+        unreachable,
+    )
+
+
 def register_process_gauges(metrics: Metrics, logged: LogStream, turns: LongTurns) -> None:
     metrics.counter(
         "duolog_log_lines_lost", "Log lines that could not be written.", lambda: logged.lost
@@ -47,6 +57,11 @@ def register_process_gauges(metrics: Metrics, logged: LogStream, turns: LongTurn
         "duolog_long_turns",
         "Turns of the event loop that used more than 50 ms of CPU.",
         lambda: turns.count,
+    )
+    metrics.gauge(
+        "duolog_longest_turn_seconds",
+        "CPU time of the longest turn of the event loop since the start, if over 50 ms.",
+        lambda: turns.longest_ns / NS_PER_S,
     )
 
 

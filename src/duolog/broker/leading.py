@@ -34,6 +34,7 @@ class LeadingReplica(FollowingReplica):
         "_epoch_start_offset",
         "_fenced",
         "_led_epoch",
+        "_no_room",
         "_not_leading",
         "_suspended",
         "_writes",
@@ -58,6 +59,7 @@ class LeadingReplica(FollowingReplica):
         self._fenced: Refusal | None = None
         self._suspended: Refusal | None = None
         self._not_leading: Refusal | None = None
+        self._no_room: Refusal | None = None
         self._writes: Flusher | CopiedWrites = parts.flusher
         self._defers = True
         """True if a write is not committed at once: it waits for a sync, or for followers."""
@@ -146,6 +148,12 @@ class LeadingReplica(FollowingReplica):
             bool(self.log.damaged),
         )
 
+    def refuse_messages(self, refusal: Refusal | None) -> None:
+        """Refuses new records, because disks of the in-sync set are full; None: takes them."""
+        if refusal is not self._no_room:
+            self._no_room = refusal
+            self._settle_refusal()
+
     @property
     def leads(self) -> bool:
         """True if this node leads the current epoch, even while suspended."""
@@ -182,7 +190,7 @@ class LeadingReplica(FollowingReplica):
         return self._not_leading is not None and self._fenced is None and self.leader >= 0
 
     def _settle_refusal(self) -> None:
-        self._failure = self._fenced or self._not_leading or self._suspended
+        self._failure = self._fenced or self._not_leading or self._suspended or self._no_room
         self._retry_ms = None
         self.is_leader = self._not_leading is None and self._suspended is None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from duolog.broker.admission import STEPS_UNSEEN, Budget
+from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.partition import Partition
 from duolog.broker.replication.copy_session import PlaceKey
 from duolog.broker.replication.pace import Pace
@@ -57,7 +58,14 @@ class CopyTerms:
 
 class Copier:
     def __init__(
-        self, node: int, leader: int, peers: Peers, terms: CopyTerms, pace: Pace, clock: Clock
+        self,
+        node: int,
+        leader: int,
+        peers: Peers,
+        terms: CopyTerms,
+        pace: Pace,
+        condition: OwnCondition,
+        clock: Clock,
     ) -> None:
         self._node = node
         self._leader = leader
@@ -65,6 +73,7 @@ class Copier:
         self._terms = terms
         self._pace = pace
         self._clock = clock
+        self._condition = condition
         self._followed: dict[PlaceKey, Partition] = {}
         self._named: dict[PlaceKey, CopyWanted] = {}
         """Partitions → their last request in this session."""
@@ -130,11 +139,15 @@ class Copier:
         self._reached.pop(key, None)
         self._more.pop(key, None)
 
+    def ask_now(self) -> None:
+        """Cancels the pending long poll: the next request tells the leader of this node's disk."""
+        if self._asking is not None:
+            self._asking.cancel()
+
     def _interrupt(self) -> None:
         """Cancels the pending long poll, so that new partitions need not wait for its answer."""
         self._interrupting = None
-        if self._asking is not None:
-            self._asking.cancel()
+        self.ask_now()
 
     async def run(self) -> None:
         """Copies until there is nothing to follow, or cancelled."""
@@ -233,6 +246,7 @@ class Copier:
             self._terms.bytes_max,
             wanted,
             forgotten,
+            self._condition.is_full,
         )
 
     def _wait_ms(self) -> int:
