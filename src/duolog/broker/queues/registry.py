@@ -317,9 +317,9 @@ class QueueRegistry(LocalDuties, ABC):
         was_quiet = partition.is_quiet
         partition.is_quiet = True
         if now_ms >= partition.upkeep_ms:
+            pause_ms = QUIET_MS if was_quiet else UPKEEP_MS
             is_done = self._keep_up(queue, partition, now_ms)
-            interval_ms = QUIET_MS if was_quiet else UPKEEP_MS
-            partition.upkeep_ms = now_ms + interval_ms if is_done else now_ms
+            partition.upkeep_ms = now_ms + pause_ms * is_done
         if delivery.tick(now_ms) or (queue.parked and delivery.ready_count):
             queue.serve_parked()
         if (
@@ -376,11 +376,9 @@ class QueueRegistry(LocalDuties, ABC):
 
     def _keep_up(self, queue: Queue, partition: QueuePartition, now_ms: int) -> bool:
         """Returns False if the upkeep goes on in another turn."""
-        if partition.journal is None:
-            if self._upkeep.is_due(partition, now_ms):
+        if partition.journal is None or partition.is_unsettled:
+            if partition.journal is None and self._upkeep.is_due(partition, now_ms):
                 self.open_journals(queue.state, lambda failure: None)
-            return True
-        if partition.is_unsettled:
             return True
         undone = partition.delivery.undone_count
         is_done = True
@@ -388,8 +386,7 @@ class QueueRegistry(LocalDuties, ABC):
             is_done = self._upkeep.run(queue, partition, self._beside(queue, partition), now_ms)
         except Refusal as refusal:
             log.error("upkeep of a queue failed", queue=queue.entry.name, error=str(refusal))
-        expired = undone - partition.delivery.undone_count
-        self.count_messages(queue.entry.name, "expire", expired)
+        self.count_messages(queue.entry.name, "expire", undone - partition.delivery.undone_count)
         return is_done
 
     def count_messages(self, queue: str, operation: Operation, messages: int) -> None:
