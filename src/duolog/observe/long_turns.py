@@ -74,7 +74,9 @@ class LongTurns:
             if self._is_asked:
                 used_ns = now_ns - began_ns
                 if used_ns >= STACK_NS:
-                    stack = _stack_of(sys._current_frames().get(watched))
+                    seen = _stack_of(sys._current_frames().get(watched))
+                    # Unless the turn has ended meanwhile, so that this is another one's.
+                    stack = seen if self._is_asked else stack
                 if used_ns >= LAST_NS:
                     # It may never end, so that nothing would be said.
                     self._note(used_ns, stack)
