@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from duolog.broker import admission
+from duolog.broker.groups import read_ahead
 from duolog.broker.queues import snapshots, topics, upkeep
 
 _LOWERED: tuple[tuple[Any, str, int], ...] = (
@@ -17,6 +18,8 @@ _LOWERED: tuple[tuple[Any, str, int], ...] = (
     (upkeep, "SNAPSHOT_AFTER_NS", 500_000),
     (upkeep, "RECLAIM_BYTES_MIN", 4 * 1024),
     (snapshots, "PIECE_BYTES", 512),
+    (read_ahead, "RECORD_COST_NS", 8_000_000),
+    (read_ahead, "RECORD_COST_NS_MIN", 8_000_000),
     # Each record stands for many (host.py).
     (admission, "STEPS_UNSEEN", 1),
 )

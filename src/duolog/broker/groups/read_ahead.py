@@ -126,6 +126,7 @@ class ReadAhead:
                 try:
                     while self._clock.thread_ns() - began_ns < SLICE_NS:
                         next(steps)
+                        self._clock.worked(1)
                 except StopIteration as end:
                     result: Result = end.value
                     return result
