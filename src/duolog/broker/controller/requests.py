@@ -200,6 +200,7 @@ class Requests:
                 for each in topics
             },
             data_of={each.id: data.id for each in topics[1:]},
+            statements=self._cluster.statements,
         )
 
     async def _commit(self, decision: Decision, epoch_revision: int) -> int | None:
@@ -246,6 +247,11 @@ def _elect_preferred(group: Group, census: Census) -> Decision:
         raise PreferredLeaderNotAvailable(
             f"node {preferred}, the preferred leader of {group[0].text}, is not alive or not in"
             " sync"
+        )
+    if census.is_doubted(preferred):
+        others = text_of(census.statements.doubters(preferred))
+        raise PreferredLeaderNotAvailable(
+            f"{others} cannot reach node {preferred}, the preferred leader of {group[0].text}"
         )
     return move_leader(group, preferred, census)
 

@@ -18,27 +18,51 @@ from msgspec.structs import replace
 from duolog.core.controller.census import Census
 from duolog.core.controller.changes import Decision, difference
 from duolog.core.controller.elections import elected, least_in_sync, still_leads, sync_replicas
-from duolog.core.controller.events import Event
+from duolog.core.controller.events import Event, text_of
 from duolog.core.controller.image import ClusterImage, Group, Member
 from duolog.core.controller.rests import Rests
 from duolog.model.partition_state import PartitionState
+
+Link = tuple[int, int]
+"""A node, and another that it tries to reach."""
 
 VOICES_MIN = 2
 """Nodes that must say that they cannot reach a leader before it is replaced. One alone may be the
 one that is cut off: it leaves the set, and the leader goes on without it."""
 
 
+GRACE_MS = 1_500
+"""Time for the other followers to notice, too, that their leader is cut off. A follower that speaks
+first and has left the set by then could not succeed the leader."""
+
+
 class Isolation:
     def __init__(self) -> None:
         self._moves = Rests()
         self._removals = Rests()
+        self._since_ms: dict[Link, int] = {}
+        """Links on which a node cannot reach another → when that was first seen."""
+        self._looked_ms = 0
+
+    def wait_ms(self, now_ms: int) -> int | None:
+        """Time until a decision may be due although nothing changes; None: there is none such."""
+        ends_ms = [since_ms + GRACE_MS for since_ms in self._since_ms.values()]
+        end_ms = min((each for each in ends_ms if each > self._looked_ms), default=None)
+        return None if end_ms is None else max(0, end_ms - now_ms)
 
     def decisions(self, image: ClusterImage, now_ms: int) -> list[Decision]:
         for rests in (self._moves, self._removals):
             rests.settle(image, now_ms)
+        self._looked_ms = now_ms
         if not any(statement.unreachable for statement in image.statements.values()):
+            self._since_ms = {}
             return []
         census = Census(image)
+        self._since_ms = {
+            # Not later than now: the clock may have been set back.
+            link: min(self._since_ms.get(link, now_ms), now_ms)
+            for link in census.statements.broken_links
+        }
         decisions = (
             self._decide(part, census, now_ms)
             for group in image.groups
@@ -74,10 +98,12 @@ class Isolation:
         return Decision(changes, (live,), (_why_replaced(part, states[0], census, now_ms),))
 
     def _remove_cut(self, part: Group, census: Census, now_ms: int) -> Decision | None:
+        leader = part[0].state.leader
         cut = [
             node
             for node in cut_followers(part, census)
-            if not self._removals.is_resting(part, node)
+            if self._is_certain(node, leader, census, now_ms)
+            and not self._removals.is_resting(part, node)
         ]
         states = [_without(member.state, cut) for member in part]
         is_enough = all(
@@ -89,6 +115,12 @@ class Isolation:
             return None
         self._removals.begin(changes, cut)
         return Decision(changes, (), (_why_removed(part, cut, now_ms),))
+
+    def _is_certain(self, node: int, leader: int, census: Census, now_ms: int) -> bool:
+        """True if it is the follower that is cut off, or its leader is still reached by others."""
+        if any(each != leader for each in census.statements.complaints(node)):
+            return True
+        return now_ms - self._since_ms[node, leader] >= GRACE_MS
 
 
 def is_unreachable_leader(part: Group, census: Census) -> bool:
@@ -163,19 +195,18 @@ def _without(state: PartitionState, cut: Iterable[int]) -> PartitionState:
 
 def _why_replaced(part: Group, state: PartitionState, census: Census, now_ms: int) -> Event:
     old = part[0].state
-    others = ", ".join(map(str, census.statements.complaints(old.leader)))
+    others = text_of(census.statements.complaints(old.leader))
     text = (
-        f"Node {old.leader} led and is alive, but node {others} cannot reach it; node"
-        f" {state.leader} leads. In sync: node {', '.join(map(str, state.in_sync))}. Check the"
-        f" network and the certificates of node {old.leader}."
+        f"Node {old.leader} led and is alive, but {others} cannot reach it; node {state.leader}"
+        f" leads. In sync: {text_of(state.in_sync)}. Check the network and the certificates of"
+        f" node {old.leader}."
     )
     return Event(now_ms, "leader moved", part[0].text, text)
 
 
 def _why_removed(part: Group, cut: Sequence[int], now_ms: int) -> Event:
-    leader, nodes = part[0].state.leader, ", ".join(map(str, cut))
     text = (
-        f"Node {nodes} cannot reach node {leader}, which leads: writes do not wait for it. Check"
-        " the network and the certificates between them."
+        f"{text_of(cut).capitalize()} cannot reach node {part[0].state.leader}, which leads: writes"
+        " do not wait for it. Check the network and the certificates between them."
     )
     return Event(now_ms, "replica cut off", part[0].text, text)

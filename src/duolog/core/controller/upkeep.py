@@ -34,6 +34,10 @@ class Upkeep:
         """True if balance or scaling is due although nothing has changed."""
         return self._is_over(self._balanced_ms, now_ms) or self._is_over(self._scaled_ms, now_ms)
 
+    def wait_ms(self, now_ms: int) -> int | None:
+        """Time until an urgent decision may be due although nothing changes; None: none such."""
+        return self._isolation.wait_ms(now_ms)
+
     def decisions(self, image: ClusterImage, now_ms: int) -> list[Decision]:
         """The most urgent decisions; asked again once they are done, until there are none."""
         sources: list[Source] = [

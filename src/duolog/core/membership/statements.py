@@ -38,6 +38,11 @@ class Statements:
         """Live nodes that cannot reach the node."""
         return self._complaints.get(node, ())
 
+    @property
+    def broken_links(self) -> list[tuple[int, int]]:
+        """Live nodes with each live node that they cannot reach."""
+        return [(each, node) for node, found in self._complaints.items() for each in found]
+
     def doubters(self, node: int) -> tuple[int, ...]:
         """Live nodes that cannot reach the node though others reach them as well or better.
 

@@ -117,6 +117,22 @@ async def test_the_preferred_leader_can_be_elected(bench) -> None:
         await requests.elect_preferred("orders", 0)
 
 
+async def test_a_preferred_leader_that_the_others_cannot_reach_is_not_elected(bench) -> None:
+    topic = await topic_on(bench, 1, 2, 3)
+    await bench.cut_off(1)
+    await bench.until_state(topic, lambda state: state.leader == 2)
+    await caught_up(bench, topic, 1)
+    node = bench.nodes[4]
+    await eventually(
+        lambda: (
+            1 in node.catalog.partition_state(node.catalog.get("orders"), 0).in_sync
+            and len(node.cluster.statements) == 3
+        )
+    )
+    with pytest.raises(PreferredLeaderNotAvailable, match="node 2, 3, 4 cannot reach node 1"):
+        await node.requests.elect_preferred("orders", 0)
+
+
 async def test_an_operator_may_go_on_with_what_is_left(bench) -> None:
     topic = await topic_on(bench, 1, 2)
     requests = bench.nodes[4].requests

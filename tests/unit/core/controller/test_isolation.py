@@ -8,7 +8,7 @@ from tests.fakes.cluster_nodes import live_node
 
 from duolog.core.controller.changes import Decision
 from duolog.core.controller.image import ClusterImage
-from duolog.core.controller.isolation import Isolation
+from duolog.core.controller.isolation import GRACE_MS, Isolation
 from duolog.core.controller.rests import REST_MS
 from duolog.core.controller.settlement import settlement
 from duolog.core.controller.upkeep import Upkeep
@@ -40,7 +40,9 @@ def states_of(decisions: Sequence[Decision]) -> list[PartitionState]:
 
 
 def decided(image: ClusterImage) -> list[PartitionState]:
-    return states_of(Isolation().decisions(image, 0))
+    """What becomes of the partitions once all who might speak have done so."""
+    isolation = Isolation()
+    return states_of(isolation.decisions(image, 0) or isolation.decisions(image, GRACE_MS))
 
 
 class History:
@@ -173,6 +175,27 @@ def test_a_cut_follower_leaves_the_set_and_the_leader_stays() -> None:
     assert (new.leader, new.leader_epoch, new.in_sync) == (2, 5, (2, 3))
     assert decision.elected == ()
     assert decision.events[0].kind == "replica cut off"
+
+
+def test_a_follower_that_speaks_first_can_still_succeed_its_leader() -> None:
+    isolation = Isolation()
+    led = state(1, NODES)
+    first = image_of(led, min_in_sync=2, statements=statements({2: [1]}))
+    assert isolation.decisions(first, 10_000) == []
+    assert isolation.wait_ms(10_100) == GRACE_MS - 100
+    both = image_of(led, min_in_sync=2, statements=statements({2: [1], 3: [1]}))
+    (new,) = states_of(isolation.decisions(both, 10_100))
+    assert (new.leader, new.in_sync) == (2, (2, 3))
+
+
+def test_a_follower_that_stays_the_only_one_leaves_the_set_after_a_grace() -> None:
+    isolation = Isolation()
+    image = image_of(state(1, NODES), min_in_sync=2, statements=statements({2: [1]}))
+    assert isolation.decisions(image, 10_000) == []
+    assert isolation.wait_ms(10_000 + GRACE_MS) == 0
+    (new,) = states_of(isolation.decisions(image, 10_000 + GRACE_MS))
+    assert (new.leader, new.in_sync) == (1, (1, 3))
+    assert isolation.wait_ms(10_000 + GRACE_MS) is None
 
 
 def test_a_follower_that_the_set_needs_stays_in_it() -> None:
