@@ -22,6 +22,8 @@ POLL_SECONDS = 0.005
 LOG_CHARS_SHOWN = 4_000
 
 NO_SETTINGS: Mapping[str, object] = {}
+RESERVE_BYTES = 1 << 20
+"""Small, because many test nodes share one disk."""
 
 
 class NodeFailed(AssertionError):
@@ -49,7 +51,7 @@ class Node:
         self.admin = f"127.0.0.1:{free_port()}"
         self.peer: str | None = None
         """Where other nodes connect; None for a node alone."""
-        self.settings = dict(settings)
+        self.settings = {"log.reserve.bytes": RESERVE_BYTES, **settings}
         self.wrapper = list(wrapper)
         """A command that runs the node, such as strace with its options."""
         self.options: list[str] = []

@@ -34,6 +34,7 @@ class LeadingReplica(FollowingReplica):
         "_fenced",
         "_not_leading",
         "_suspended",
+        "_withheld",
         "_writes",
         "entry",
         "in_sync_count",
@@ -53,6 +54,7 @@ class LeadingReplica(FollowingReplica):
         self._epoch_start_offset = parts.log.end_offset
         self._fenced: Refusal | None = None
         self._suspended: Refusal | None = None
+        self._withheld: Refusal | None = None
         self._not_leading: Refusal | None = None
         self._writes: Flusher | CopiedWrites = parts.flusher
         self._defers = True
@@ -67,6 +69,7 @@ class LeadingReplica(FollowingReplica):
         if is_new:
             self.leader_epoch = state.leader_epoch
             self.log.assign_epoch(state.leader_epoch)
+            self._save_epochs()
             self._epoch_start_offset = self.log.end_offset
             self._not_leading = self.leadership = None
             self._settle_refusal()
@@ -96,6 +99,7 @@ class LeadingReplica(FollowingReplica):
         state = entry.state
         if self.leads:
             self.log.forget_idle_epoch()
+            self._save_epochs()
             self._refuse_all_waiting(_gone(self))
         self.entry = entry
         self.leader_epoch = state.leader_epoch
@@ -124,6 +128,12 @@ class LeadingReplica(FollowingReplica):
 
     def resume(self) -> None:
         self._suspended = None
+        self._settle_refusal()
+
+    def withhold(self, refusal: Refusal | None) -> None:
+        """Refuses new records with this refusal; None: takes them again. Reading goes on, and so
+        do copies elsewhere."""
+        self._withheld = refusal
         self._settle_refusal()
 
     @property
@@ -162,7 +172,7 @@ class LeadingReplica(FollowingReplica):
         return self._not_leading is not None and self._fenced is None and self.leader >= 0
 
     def _settle_refusal(self) -> None:
-        self._failure = self._fenced or self._not_leading or self._suspended
+        self._failure = self._fenced or self._not_leading or self._suspended or self._withheld
         self._retry_ms = None
         self.is_leader = self._not_leading is None and self._suspended is None
 

@@ -67,6 +67,12 @@ def is_internal(topic: str) -> bool:
     return topic in INTERNAL_TOPICS or topic.startswith(QUEUE_STATE_PREFIX)
 
 
+def uses_reserve(topic: str) -> bool:
+    """True if the topic is written on a full disk, too, so that receiving, deleting and committing
+    offsets go on."""
+    return topic == OFFSETS_TOPIC or topic.startswith(QUEUE_STATE_PREFIX)
+
+
 def is_reserved(name: str) -> bool:
     """True if the name is an internal topic's, or would collide with one in the catalog."""
     folded = fold(name)
