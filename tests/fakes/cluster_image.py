@@ -8,6 +8,7 @@ from tests.fakes.cluster_nodes import live_node
 from duolog.core.controller.image import ClusterImage, PartitionId, TopicImage
 from duolog.model.cluster import LiveNode, NodeRecord
 from duolog.model.partition_state import PartitionEntry, PartitionState
+from duolog.model.statement import Statement
 
 ORDERS = uuid.UUID(int=1)
 JOURNAL = uuid.UUID(int=2)
@@ -35,6 +36,7 @@ def image_of(
     records: Mapping[int, NodeRecord] | None = None,
     companion: bool = False,
     loads: Mapping[int, object] | None = None,
+    statements: Mapping[int, Statement] | None = None,
     **topic: object,
 ) -> ClusterImage:
     """A topic with a partition for each state; with a companion, the second state is that of
@@ -58,4 +60,5 @@ def image_of(
         entries=entries,
         data_of={JOURNAL: ORDERS} if companion else {},
         loads=loads or {},
+        statements=statements or {},
     )

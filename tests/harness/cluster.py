@@ -65,8 +65,12 @@ class Cluster:
 
     def add_node(self, number: int, settings: Mapping[str, object] = NO_SETTINGS) -> Node:
         """A new one, started."""
+        return self.new_node(number, settings).start()
+
+    def new_node(self, number: int, settings: Mapping[str, object] = NO_SETTINGS) -> Node:
+        """A new one, not started yet."""
         self.nodes[number] = self._new_node(number, settings)
-        return self.nodes[number].start()
+        return self.nodes[number]
 
     @property
     def bootstrap(self) -> str:

@@ -116,9 +116,13 @@ class Node:
     def start(self) -> "Node":
         return self.spawn().until_ready()
 
+    @property
+    def is_ready(self) -> bool:
+        return self._ready_file.exists()
+
     def until_ready(self) -> "Node":
         deadline = time.monotonic() + READY_SECONDS_MAX
-        while not self._ready_file.exists():
+        while not self.is_ready:
             if not self.running:
                 raise self._failure(f"the node ended with code {self.wait()} instead of starting")
             if time.monotonic() > deadline:

@@ -14,6 +14,8 @@ from duolog.broker.membership.departures import Departures
 from duolog.broker.membership.everywhere import Everywhere
 from duolog.broker.membership.load_report import LoadReporter
 from duolog.broker.membership.membership import Membership
+from duolog.broker.membership.own_condition import OwnCondition
+from duolog.broker.membership.own_statement import OwnStatement
 from duolog.broker.queues.queues import Queues
 from duolog.broker.replication.replicator import Replicator
 from duolog.broker.store_follower import StoreFollower
@@ -55,6 +57,9 @@ class Clustered:
         self.controller: Controller | None = None
         """None unless the node has the controller role."""
         self.reporter: LoadReporter | None = None
+        self.condition = OwnCondition()
+        """What this node has to tell the controller of itself, whoever notices it."""
+        self.statement: OwnStatement | None = None
         name = settings.text("cluster.name") if settings.text("peer.tls.cert") else None
         self._departures = Departures(world.store, view)
         self.peers = PeerLinks(
@@ -84,6 +89,7 @@ class Clustered:
         self._handlers[PeerKind.USAGE_APPEND] = UsageHandler(broker)
         self._spread(broker.catalog.follower, PeerKind.CATCH_UP_TOPICS)
         self._spread(queues.catalog.follower, PeerKind.CATCH_UP_QUEUES)
+        self._handlers[PeerKind.CATCH_UP_NODES] = CatchUpHandler(self.view.registrations)
 
     def _spread(self, follower: StoreFollower[Any], kind: PeerKind) -> None:
         """Make catalog changes wait for the other nodes to see them, and let these wait for this
@@ -144,12 +150,22 @@ class Clustered:
             await self.controller.start()
         self.reporter = LoadReporter(world.store, world.clock, self.membership, self._measure)
         self.reporter.start()
+        assert self._replicator is not None
+        self.statement = OwnStatement(
+            world.store,
+            world.clock,
+            self.membership,
+            self.condition,
+            unreachable=lambda: (),
+            readers=self._replicator.copies.readers,
+        )
+        self.statement.start()
 
-    async def until_taken_in(self, stopped: asyncio.Future[int]) -> None:
+    async def until_known(self, stopped: asyncio.Future[int]) -> None:
         """Wait until the controller knows this registration, so that replicas placed here stay in
-        sync.
+        sync, and then until every other live node does, so that each places replicas here.
 
-        The wait is short, as the cluster may have no controller now.
+        The waits are short, as the cluster may have no controller now, and nodes may hang.
         """
         self._look_whether_taken_in()
         await asyncio.wait(
@@ -157,6 +173,13 @@ class Clustered:
             timeout=_TAKEN_IN_SECONDS_MAX,
             return_when=asyncio.FIRST_COMPLETED,
         )
+        assert self.membership is not None
+        # Of two nodes that start together, the one that registered later knows the other.
+        others = Everywhere(self.peers, self.view, self._node_id, PeerKind.CATCH_UP_NODES)
+        known = asyncio.ensure_future(others.until(self.membership.epoch))
+        await asyncio.wait((known, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if not known.cancel():
+            known.result()
 
     @property
     def may_forget_last_stop(self) -> bool:
@@ -182,10 +205,14 @@ class Clustered:
             tasks.append(self.controller.task)
         if self.reporter is not None:
             tasks.append(self.reporter.task)
+        if self.statement is not None:
+            tasks.append(self.statement.task)
         return tasks
 
     async def leave(self) -> None:
         """Give up leadership and deregister, so that the others go on without this node."""
+        if self.statement is not None:
+            await self.statement.stop()
         if self.reporter is not None:
             await self.reporter.stop()
         if self.controller is not None:

@@ -200,12 +200,12 @@ def _registration(
 async def _join(
     cluster: Clustered, registration: Registration, stopped: asyncio.Future[int]
 ) -> Membership:
-    """Join the cluster; returns once the controller knows this node, or it is told to stop."""
+    """Join the cluster; returns once all others know this node, or it is told to stop."""
     try:
         await cluster.join(registration, stopped)
     except NodeIdTaken as error:
         raise StartRefused(f"This node cannot join its cluster: {error}.") from error
-    await cluster.until_taken_in(stopped)
+    await cluster.until_known(stopped)
     assert cluster.membership is not None
     return cluster.membership
 

@@ -16,9 +16,6 @@ from duolog.app.local.commands import etcd_command, node_command
 from duolog.app.local.control import SOCKET_NAME, Order, Outcome, serve_control
 from duolog.app.local.layout import Layout, LocalNode
 from duolog.app.ready_file import ready_file
-from duolog.client.cluster_operator import ClusterOperator
-from duolog.client.errors import ClientError
-from duolog.config.address import parse_address
 
 START_SECONDS_MAX = 60.0
 _POLL_SECONDS = 0.05
@@ -75,7 +72,6 @@ class Supervisor:
                 await self._start(node)
             for node in self._layout.nodes:
                 await self._until_ready(node)
-            await self._until_acquainted()
             control = await serve_control(self._directory, self.obey)
             cleanup.callback((self._directory / SOCKET_NAME).unlink, missing_ok=True)
             cleanup.callback(control.close)
@@ -157,25 +153,6 @@ class Supervisor:
 
     async def _until_ready(self, node: LocalNode) -> None:
         await self._until(self._ready_files[node.id].exists, self._nodes[node.id])
-
-    async def _until_acquainted(self) -> None:
-        """Wait until every node knows all others.
-
-        A node is ready once the controller knows it; the others learn of it a moment later, and a
-        topic created meanwhile would get too few replicas.
-        """
-        with suppress(TimeoutError, ClientError):
-            async with asyncio.timeout(START_SECONDS_MAX):
-                for node in self._layout.nodes:
-                    await self._until_it_knows_all(node)
-
-    async def _until_it_knows_all(self, node: LocalNode) -> None:
-        async with ClusterOperator(parse_address(node.admin)) as operator:
-            while True:
-                told = await operator.described()
-                if sum(each.alive for each in told.nodes) >= len(self._layout.nodes):
-                    return
-                await asyncio.sleep(_POLL_SECONDS)
 
     async def _until(self, holds: Callable[[], bool], child: Child) -> None:
         """Wait until `holds`. Raises StartRefused if the child ends or the time is up."""

@@ -5,7 +5,12 @@ from collections.abc import Callable, Mapping
 
 from duolog.broker.catalog_entries import CATALOG_PREFIX
 from duolog.broker.controller.image_view import ImageView
-from duolog.broker.membership.entries import BROKERS_PREFIX, LOAD_PREFIX, NODES_PREFIX
+from duolog.broker.membership.entries import (
+    BROKERS_PREFIX,
+    LOAD_PREFIX,
+    NODES_PREFIX,
+    STATEMENTS_PREFIX,
+)
 from duolog.broker.membership.prefix_follower import PrefixFollower
 from duolog.ports.metastore import ChangeSet, MetaStore
 
@@ -24,6 +29,7 @@ class ImageFollower:
             self._follow(NODES_PREFIX, self.view.replay_nodes),
             self._follow(BROKERS_PREFIX, self.view.replay_brokers),
             self._follow(CATALOG_PREFIX, self.view.replay_catalog),
+            self._follow(STATEMENTS_PREFIX, self.view.replay_statements),
             # Load reports do not set `changed`: they are looked at periodically.
             PrefixFollower(store, LOAD_PREFIX, self.view.replay_loads),
         )

@@ -19,6 +19,7 @@ from duolog.broker.membership.entries import (
     decode_load,
     decode_record,
     decode_registration,
+    decode_statement,
     node_of_key,
 )
 from duolog.core.controller.image import ClusterImage, PartitionId, TopicImage
@@ -26,6 +27,7 @@ from duolog.model.cluster import LiveNode, NodeRecord, Registration
 from duolog.model.load import LoadReport
 from duolog.model.names import is_fifo, queue_state_topic
 from duolog.model.partition_state import PartitionEntry
+from duolog.model.statement import Statement
 from duolog.ports.metastore import Change, ChangeSet, Snapshot
 
 
@@ -37,6 +39,7 @@ class ImageView:
         self._topics: dict[str, Topic] = {}
         self._entries: dict[PartitionId, PartitionEntry] = {}
         self._loads: dict[int, LoadReport] = {}
+        self._statements: dict[int, Statement] = {}
 
     def image(self) -> ClusterImage:
         """The image as of now; use it before the next await."""
@@ -52,6 +55,7 @@ class ImageView:
             entries=self._entries,
             data_of={t.id: t.beside for t in self._topics.values() if t.beside is not None},
             loads=self._loads,
+            statements=self._statements,
         )
 
     def record_revision(self, node: int) -> int:
@@ -82,6 +86,14 @@ class ImageView:
                 self._loads.pop(node, None)
             else:
                 self._loads[node] = decode_load(change.entry)
+
+    def replay_statements(self, changes: ChangeSet) -> None:
+        for change in changes.changes:
+            node = node_of_key(change.key)
+            if change.entry is None:
+                self._statements.pop(node, None)
+            else:
+                self._statements[node] = decode_statement(change.entry)
 
     def replay_catalog(self, changes: ChangeSet) -> None:
         for change in changes.changes:

@@ -33,10 +33,11 @@ class ClusterView:
         """Mod-revision of the epoch's entry, which changes of partition states compare; 0: none."""
         self.controller_listeners: list[Callable[[], None]] = []
         """Called when the controller changes."""
+        self.registrations = PrefixFollower(store, BROKERS_PREFIX, self.nodes.replay_brokers)
         self.followers = (
             PrefixFollower(store, CONTROLLER_PREFIX, self._replay_controller),
             PrefixFollower(store, NODES_PREFIX, self.nodes.replay_nodes),
-            PrefixFollower(store, BROKERS_PREFIX, self.nodes.replay_brokers),
+            self.registrations,
         )
 
     @property

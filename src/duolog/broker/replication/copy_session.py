@@ -69,6 +69,11 @@ class CopySession:
         self._parked: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def is_parked(self) -> bool:
+        """True while a request waits for news (long poll)."""
+        return self._parked is not None
+
     def name(self, wanted: CopyWanted, partition: Partition | None) -> Place:
         """Takes the follower's position in a partition."""
         key = wanted.topic_id, wanted.index

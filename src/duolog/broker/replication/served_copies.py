@@ -27,6 +27,9 @@ PARTITION_BYTES_MAX = 1 << 20
 
 WAIT_MS_MAX = 30_000
 
+READER_MS = 2_000
+"""Time after its last fetch for which a node counts as one that reads from here."""
+
 
 class Served(NamedTuple):
     result: CopyResult
@@ -51,6 +54,18 @@ class ServedCopies:
     def heard_ms(self) -> Mapping[int, int]:
         """Node id → monotonic time of its last fetch."""
         return self._heard_ms
+
+    def readers(self) -> tuple[int, ...]:
+        """Nodes that have fetched within READER_MS, or wait for the answer to a fetch."""
+        now_ms = self._clock.monotonic_ms()
+        return tuple(
+            sorted(
+                node
+                for node, heard_ms in self._heard_ms.items()
+                if now_ms - heard_ms <= READER_MS
+                or (node in self._sessions and self._sessions[node].is_parked)
+            )
+        )
 
     async def serve(self, caller: Caller, request: CopyRequest) -> tuple[int, list[Served]]:
         """Returns the session number and the answers; a long poll while there are none."""

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from duolog.model.cluster import LiveNode, NodeRecord
 from duolog.model.load import LoadReport
 from duolog.model.partition_state import PartitionEntry, PartitionState
+from duolog.model.statement import Statement
 
 TopicKind = Literal["topic", "standard queue", "fifo queue"]
 
@@ -71,6 +72,8 @@ class ClusterImage:
     data_of: Mapping[uuid.UUID, uuid.UUID] = field(default_factory=dict)
     """Topic of a queue's journal → topic of its messages."""
     loads: Mapping[int, LoadReport] = field(default_factory=dict)
+    statements: Mapping[int, Statement] = field(default_factory=dict)
+    """Last statement of each node; whether it counts yet or still, Census says."""
 
     @property
     def brokers(self) -> list[LiveNode]:
