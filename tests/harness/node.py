@@ -153,6 +153,11 @@ class Node:
             raise self._failure(f"the node ended with code {code}")
         self.check_log()
 
+    def terminate(self) -> None:
+        """SIGTERM to a node that may have no lock file with its id yet."""
+        assert self._process is not None
+        self._process.terminate()
+
     def kill(self) -> None:
         """SIGKILL: nothing is flushed, nothing is said."""
         if self.running:

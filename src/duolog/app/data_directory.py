@@ -49,7 +49,11 @@ class DataDirectory:
                 f"The data directory {self.path} is in use by process {holder}."
                 " Stop that node first, or choose another directory with --data."
             ) from error
-        # Over the last holder's, which needs no room; on a full disk nobody may be named.
+        self.name_holder()
+
+    def name_holder(self) -> None:
+        """Writes the process id into the lock, if there is room for it."""
+        # Over the last holder's, which needs no room.
         with suppress(OSError):
             os.ftruncate(self._lock_fd, os.pwrite(self._lock_fd, f"{os.getpid()}\n".encode(), 0))
 

@@ -75,9 +75,11 @@ async def open_with_room(
                     log.error("the node waits for room to start", error=str(error))
                 health.set("start", False, "the disk is full: the node starts when it has room")
             else:
+                directory.name_holder()
                 cleanup.push_async_exit(opened.pop_all())
                 return found
         await asyncio.wait([stopped], timeout=pause_s)
+        await reserve.look()
         pause_s = min(2 * pause_s, OPEN_AGAIN_S_MAX)
     return None
 
