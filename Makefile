@@ -38,7 +38,7 @@ endef
 
 FAST_TESTS := tests/unit tests/style tests/conformance
 
-.PHONY: help run cluster demo-pipeline sim test documents endure check fast lint bench bench-peers \
+.PHONY: help run cluster demo-pipeline sim test documents endure heal check fast lint bench bench-peers \
 	bench-page constraints clean
 
 help:  ## list what can be made
@@ -71,6 +71,9 @@ documents: $(STAMPS)/dev $(STAMPS)/test-programs  ## run what documents show and
 endure: $(STAMPS)/dev $(STAMPS)/test-programs  ## kills, faults and simulated clusters, over and over
 	DUOLOG_CRASH_ROUNDS=50 DUOLOG_CHAOS_SECONDS=45 DUOLOG_SIM_SEEDS=50 DUOLOG_COMMITS=15000 DUOLOG_HANDLED=4000 \
 		$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ENDURED) $(ARGS)
+
+heal: $(STAMPS)/dev $(STAMPS)/test-programs  ## hurt a cluster under load, say how soon it serves: ARGS="--only kill --rounds 1"
+	$(BIN)/python -m tests.heal $(ARGS)
 
 check: $(STAMPS)/dev  ## in two minutes or so: style, types, layers and the fast tests
 	@$(MAKE) --no-print-directory --jobs 2 lint fast

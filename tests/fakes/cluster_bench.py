@@ -12,11 +12,34 @@ from duolog.broker.catalog_entries import decode_state, partition_key
 from duolog.broker.controller.controller import Controller
 from duolog.broker.controller.event_log import EventLog, read_events
 from duolog.broker.controller.requests import Requests
+from duolog.broker.controller.survey import Ends, Wanted
 from duolog.broker.membership.cluster_view import ClusterView
 from duolog.broker.membership.entries import decode_record, node_key
 from duolog.broker.membership.membership import Membership
+from duolog.model.log_end import LogEnd
 from duolog.model.partition_state import PartitionState
 from duolog.ports.metastore import MetaStore
+
+
+class ToldEnds:
+    """Implements Surveyor: every node answers, but for those that are `silent`."""
+
+    def __init__(self) -> None:
+        self.ends: dict[int, LogEnd] = {}
+        """Where the logs of a node end; others are empty."""
+        self.silent: set[int] = set()
+
+    async def ask(self, wanted: Wanted) -> Ends:
+        await asyncio.sleep(0)
+        return {
+            partition: {
+                live.id: self.ends.get(live.id, LogEnd(0, 0))
+                for live in nodes
+                if live.id not in self.silent
+            }
+            for partition, nodes in wanted.items()
+            if any(live.id not in self.silent for live in nodes)
+        }
 
 
 class BenchNode:
@@ -26,8 +49,13 @@ class BenchNode:
         self.membership = Membership(store, clock, registration(node, **changes))
         self.cluster = ClusterView(store)
         self.catalog = Catalog(store, node, new_id=bench.new_id, nodes=self.cluster)
-        self.controller = Controller(store, clock, self.membership, self.cluster, topic_defaults={})
-        self.requests = Requests(store, clock, self.catalog, self.cluster, EventLog(store, node))
+        survey = bench.survey
+        self.controller = Controller(
+            store, clock, self.membership, self.cluster, survey, topic_defaults={}
+        )
+        self.requests = Requests(
+            store, clock, self.catalog, self.cluster, EventLog(store, node), survey
+        )
 
     async def start(self) -> None:
         await self.cluster.start()
@@ -46,6 +74,7 @@ class ClusterBench:
         self.store = store
         self.clock = clock
         self.nodes: dict[int, BenchNode] = {}
+        self.survey = ToldEnds()
         numbers = itertools.count(1)
         self.new_id = lambda: uuid.UUID(int=next(numbers))
 

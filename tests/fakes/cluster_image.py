@@ -7,6 +7,7 @@ from tests.fakes.cluster_nodes import live_node
 
 from duolog.core.controller.image import ClusterImage, PartitionId, TopicImage
 from duolog.model.cluster import LiveNode, NodeRecord
+from duolog.model.log_end import LogEnd
 from duolog.model.partition_state import PartitionEntry, PartitionState
 from duolog.model.statement import Statement
 
@@ -36,11 +37,12 @@ def image_of(
     records: Mapping[int, NodeRecord] | None = None,
     companion: bool = False,
     loads: Mapping[int, object] | None = None,
+    ends: Mapping[int, tuple[int, int]] | None = None,
     statements: Mapping[int, Statement] | None = None,
     **topic: object,
 ) -> ClusterImage:
     """A topic with a partition for each state; with a companion, the second state is that of
-    the first one's journal."""
+    the first one's journal. `ends` are those of all partitions, by node."""
     count = 1 if companion else len(states)
     topics = {ORDERS: TopicImage(ORDERS, "orders", count, **topic)}
     ids = [PartitionId(ORDERS, index) for index in range(count)]
@@ -60,5 +62,9 @@ def image_of(
         entries=entries,
         data_of={JOURNAL: ORDERS} if companion else {},
         loads=loads or {},
+        log_ends={
+            partition: {node: LogEnd(*end) for node, end in ends.items()}
+            for partition in (ids if ends else ())
+        },
         statements=statements or {},
     )

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
 from duolog.broker.groups.coordinator import GroupCoordinator
-from duolog.broker.groups.offset_store import KeyValue, StoredRecord, Tenure
+from duolog.broker.groups.offset_store import KeyValue, Tenure
+from duolog.broker.groups.prefix import StoredPartition
 from duolog.core.groups.settings import GroupSettings
 from duolog.model.errors import NotLeader, StorageFailed
+from duolog.records.builder import build_batch
+from duolog.records.record import Record
 
 WALL_MS = 1_700_000_000_000
 
@@ -63,13 +66,13 @@ class MemoryOffsetStore:
     async def until_readable(self, tenure: Tenure) -> int:
         await self._open.wait()
         self._check(tenure)
-        return len(self.appends)
+        return self.stored(tenure.partition).end_offset
 
-    def read(self, tenure: Tenure, end_offset: int) -> Iterator[StoredRecord]:
-        self._check(tenure)
-        for partition, records in self.appends[:end_offset]:
-            for key, value in records if partition == tenure.partition else ():
-                yield StoredRecord(partition, key, value, 0)
+    def stored(self, partition: int) -> "MemoryPartition":
+        return MemoryPartition(self, partition)
+
+    def held(self) -> list[StoredPartition]:
+        return []
 
     async def append(self, tenure: Tenure, records: Sequence[KeyValue]) -> None:
         self._check(tenure)
@@ -84,6 +87,55 @@ class MemoryOffsetStore:
     def _check(self, tenure: Tenure) -> None:
         if not self.leads(tenure):
             raise NotLeader("another epoch has begun")
+
+
+class MemoryPartition:
+    """What is durable of one partition, as batches. Offsets count the records."""
+
+    decompressed_bytes_max = 1 << 20
+    start_offset = 0
+
+    def __init__(self, store: MemoryOffsetStore, index: int) -> None:
+        self._store = store
+        self.index = index
+
+    @property
+    def identity(self) -> object:
+        return self._store
+
+    @property
+    def end_offset(self) -> int:
+        return sum(len(records) for index, records in self._store.appends if index == self.index)
+
+    settled_offset = end_offset
+
+    def epoch_before(self, offset: int) -> int:
+        return 0 if offset else -1
+
+    def version(self) -> object:
+        return None
+
+    def is_version(self, version: object) -> bool:
+        return True
+
+    def batches(self, offset: int, bytes_max: int) -> Iterator[memoryview]:
+        base_offset = 0
+        for index, records in self._store.appends:
+            if index == self.index:
+                if base_offset >= offset:
+                    found = [Record(key, value) for key, value in records]
+                    batch = build_batch(found, base_offset=base_offset, leader_epoch=0)
+                    yield memoryview(batch)
+                base_offset += len(records)
+
+    def past_damage(self, offset: int) -> int:
+        raise AssertionError("memory is not damaged")
+
+    async def snapshot(self, at_most: int) -> tuple[int, bytes] | None:
+        return None
+
+    async def write_snapshot(self, offset: int, data: bytes) -> None:
+        raise AssertionError("nobody reads ahead")
 
 
 def numbered_ids() -> Callable[[], uuid.UUID]:

@@ -119,10 +119,15 @@ class Cluster:
         self.running[0].asked(f"/cluster/nodes/{number}/drain", b'{"draining": true}')
 
     def until(
-        self, holds: Callable[[dict[str, Any]], bool], what: str, *, by: Node | None = None
+        self,
+        holds: Callable[[dict[str, Any]], bool],
+        what: str,
+        *,
+        by: Node | None = None,
+        seconds_max: float = SETTLE_SECONDS_MAX,
     ) -> dict[str, Any]:
         """Wait until the cluster's description is as wanted, as this node or as any sees it."""
-        deadline = time.monotonic() + SETTLE_SECONDS_MAX
+        deadline = time.monotonic() + seconds_max
         told: dict[str, Any] = {}
         while time.monotonic() < deadline:
             try:
@@ -132,9 +137,9 @@ class Cluster:
             except OSError:
                 pass
             time.sleep(POLL_SECONDS)
-        raise AssertionError(f"not within {SETTLE_SECONDS_MAX:.0f} s: {what}; last {told}")
+        raise AssertionError(f"not within {seconds_max:.0f} s: {what}; last {told}")
 
-    def until_settled(self) -> None:
+    def until_settled(self, seconds_max: float = SETTLE_SECONDS_MAX) -> None:
         """Every node sees all the others, and all partitions led and all copies in sync."""
         nodes = len(self.running)
         for node in self.running:
@@ -147,6 +152,7 @@ class Cluster:
                 ),
                 f"all copies in sync, seen by {node.directory.name}",
                 by=node,
+                seconds_max=seconds_max,
             )
 
     def check_logs(self) -> None:

@@ -155,15 +155,28 @@ class Etcd:
         for lease in self.lease_ids():
             self.ask("/v3/lease/revoke", {"ID": lease})
 
-    def ask(self, path: str, request: dict[str, Any], member: int | None = None) -> dict[str, Any]:
+    def answers(self, seconds_max: float) -> bool:
+        """Whether it has a leader and answers a linearizable read within this time."""
+        try:
+            self.ask("/v3/kv/range", {"key": _base64("none")}, seconds_max=seconds_max)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def ask(
+        self,
+        path: str,
+        request: dict[str, Any],
+        member: int | None = None,
+        *,
+        seconds_max: float = ASK_SECONDS_MAX,
+    ) -> dict[str, Any]:
         """What the gateway of one member, by default of any that can, answers."""
         if member is None:
             member = self._serving()[0]
         body = json.dumps(request).encode()
         url = f"{self._scheme}://{self.endpoints[member]}{path}"
-        with urllib.request.urlopen(
-            url, body, timeout=ASK_SECONDS_MAX, context=self._tls
-        ) as answer:
+        with urllib.request.urlopen(url, body, timeout=seconds_max, context=self._tls) as answer:
             answered: dict[str, Any] = json.load(answer)
             return answered
 

@@ -18,6 +18,7 @@ from duolog.records.iterator import iter_batches, iter_records
 FLUSH_SECONDS_MAX = 30.0
 OUTSTANDING_MAX = 600
 RECORDS_PER_BURST = 6
+REST_SECONDS = 0.001
 DECOMPRESSED_BYTES_MAX = 1 << 24
 
 
@@ -30,8 +31,19 @@ def payload(partition: int, number: int) -> bytes:
 class NumberedLoad:
     """An idempotent producer in a thread. It retries through every outage."""
 
-    def __init__(self, address: str, topic: str, partitions: int) -> None:
+    def __init__(
+        self,
+        address: str,
+        topic: str,
+        partitions: int,
+        *,
+        burst: int = RECORDS_PER_BURST,
+        rest_seconds: float = REST_SECONDS,
+    ) -> None:
+        """`burst` records go to each partition before it rests."""
         self._topic = topic
+        self._burst = burst
+        self._rest_seconds = rest_seconds
         self._partitions = partitions
         self.acknowledged = [0] * partitions
         """Per partition, how many records were acknowledged; they are so in order."""
@@ -75,10 +87,10 @@ class NumberedLoad:
             self._producer.poll(0.001)
             if self.outstanding >= OUTSTANDING_MAX or self.failures:
                 continue
-            for _ in range(RECORDS_PER_BURST):
+            for _ in range(self._burst):
                 for partition in range(self._partitions):
                     self._send(partition)
-            time.sleep(0.001)
+            time.sleep(self._rest_seconds)
 
     def _send(self, partition: int) -> None:
         number = self._sent[partition]

@@ -98,6 +98,8 @@ class Producer(Worker):
     queue that could make two of it, so the next number follows.
     """
 
+    waiting_max = WAITING_MAX
+
     def __init__(
         self,
         connect: Callable[[], SqsLine],
@@ -112,7 +114,7 @@ class Producer(Worker):
         self._next = dict.fromkeys(groups, 0)
 
     def work(self) -> None:
-        if self.ledger.waiting_count > WAITING_MAX:
+        if self.ledger.waiting_count > self.waiting_max:
             time.sleep(RETRY_SECONDS)
             return
         group = self.chance.choice(list(self._next))

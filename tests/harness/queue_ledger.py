@@ -5,7 +5,7 @@ not have happened, and nothing is concluded from it.
 """
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -13,6 +13,8 @@ from threading import Lock
 HOUR_SECONDS = 3_600
 CLOCK_SECONDS = 0.01
 """By which two processes may differ about when something was."""
+LOST, DOUBLED, OUT_OF_ORDER = "lost", "doubled", "out of order"
+"""Kinds of promises that can be broken."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class QueueLedger:
         """Per group, the first number that nobody tried to delete."""
         self._tried: set[tuple[str, int]] = set()
         self.failures: list[str] = []
+        self.broken: Counter[str] = Counter()
+        """Failures by kind."""
 
     @property
     def sent_count(self) -> int:
@@ -76,7 +80,8 @@ class QueueLedger:
         """About how many messages are in the queue."""
         return len(self._sent) - len(self._tried)
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, kind: str, text: str) -> None:
+        self.broken[kind] += 1
         self.failures.append(text)
 
     def sent(self, group: str, number: int, message_id: str) -> None:
@@ -88,7 +93,7 @@ class QueueLedger:
         ids = self._ids[group, number]
         ids.add(message_id)
         if len(ids) > 1:
-            self._fail(f"{group} {number} is more than one message: {ids}")
+            self._fail(DOUBLED, f"{group} {number} is more than one message: {ids}")
 
     def received(self, deliveries: Sequence[Delivery], visibility: float) -> None:
         """An answer has come."""
@@ -105,17 +110,17 @@ class QueueLedger:
         message = self._messages.setdefault(delivery.message_id, _Message(delivery.body))
         count = delivery.receive_count
         if message.body != delivery.body:
-            self._fail(f"{delivery} had another body: {message.body}")
+            self._fail(LOST, f"{delivery} had another body: {message.body}")
         if (delivery.message_id, count) in self._deliveries:
-            self._fail(f"{delivery}: two deliveries have the same receive count")
+            self._fail(DOUBLED, f"{delivery}: two deliveries have the same receive count")
         self._deliveries.add((delivery.message_id, count))
         if message.deleted is not None and message.deleted < delivery.begun:
-            self._fail(f"{delivery} was deleted before")
+            self._fail(DOUBLED, f"{delivery} was deleted before")
         if message.ended < delivery.begun and count <= message.receive_count:
-            self._fail(f"{delivery}: the receive count was {message.receive_count} before")
+            self._fail(DOUBLED, f"{delivery}: the receive count was {message.receive_count} before")
         if count > message.receive_count:
             if delivery.ended < message.hidden_until - CLOCK_SECONDS:
-                self._fail(f"{delivery} is hidden until {message.hidden_until}")
+                self._fail(DOUBLED, f"{delivery} is hidden until {message.hidden_until}")
             message.receive_count = count
             message.ended = delivery.ended
             message.hidden_until = delivery.begun + visibility
@@ -128,7 +133,7 @@ class QueueLedger:
         for number in range(self._next_undeleted[group], delivery.number):
             earlier = (group, number)
             if earlier not in self._tried and earlier not in together:
-                self._fail(f"{delivery} came before {number}")
+                self._fail(OUT_OF_ORDER, f"{delivery} came before {number}")
                 return
 
     def hiding(self, delivery: Delivery, seconds: float) -> None:
@@ -175,8 +180,13 @@ class QueueLedger:
     def check_drained(self) -> None:
         """The queue is empty: everything that was acknowledged was received."""
         self.check()
-        received = {
-            key for key, ids in self._ids.items() if any(each in self._messages for each in ids)
-        }
-        missing = self._sent - received
-        assert not missing, f"{len(missing)} messages are lost, such as {sorted(missing)[:5]}"
+        missing = self.missing()
+        assert not missing, f"{len(missing)} messages are lost, such as {missing[:5]}"
+
+    def missing(self) -> list[tuple[str, int]]:
+        """Acknowledged messages, by group and number, that nobody has received."""
+        with self._lock:
+            received = {
+                key for key, ids in self._ids.items() if any(each in self._messages for each in ids)
+            }
+            return sorted(self._sent - received)

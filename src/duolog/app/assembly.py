@@ -14,6 +14,7 @@ from duolog.broker.broker import Broker
 from duolog.broker.catalog import Catalog
 from duolog.broker.controller.event_log import EventLog
 from duolog.broker.controller.requests import Requests
+from duolog.broker.controller.survey import PeerSurveyor
 from duolog.broker.groups.coordinator import GroupCoordinator
 from duolog.broker.groups.offset_store import TopicOffsetStore
 from duolog.broker.housekeeping import Housekeeping
@@ -22,6 +23,7 @@ from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.queues.catalog import QueueCatalog
 from duolog.broker.queues.queues import Queues
 from duolog.broker.queues.receipt_key import establish_receipt_key
+from duolog.broker.replication.log_ends import LogEnds
 from duolog.broker.usage.metering import Metering, usage_topic
 from duolog.config.settings import Settings
 from duolog.core.groups.settings import GroupSettings
@@ -133,12 +135,14 @@ async def open_node(
         new_id=world.new_id,
     )
     broker.leadership.append(broker.groups)
+    log_ends = LogEnds(broker.routes)
     broker.requests = Requests(
         world.store,
         world.clock,
         broker.catalog,
         broker.catalog.nodes,
         EventLog(world.store, node_id),
+        PeerSurveyor(node_id, log_ends, None) if cluster is None else cluster.surveyor(log_ends),
     )
     queues = Queues(
         broker,

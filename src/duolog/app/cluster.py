@@ -9,6 +9,7 @@ from duolog.app.world import World
 from duolog.broker.broker import Broker
 from duolog.broker.controller.controller import Controller
 from duolog.broker.controller.orphans import OrphanSweep
+from duolog.broker.controller.survey import PeerSurveyor, Surveyor
 from duolog.broker.membership.cluster_view import ClusterView
 from duolog.broker.membership.departures import Departures
 from duolog.broker.membership.everywhere import Everywhere
@@ -17,9 +18,11 @@ from duolog.broker.membership.membership import Membership
 from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.membership.own_statement import OwnStatement
 from duolog.broker.queues.queues import Queues
+from duolog.broker.replication.log_ends import LogEnds
 from duolog.broker.replication.replicator import Replicator
 from duolog.broker.store_follower import StoreFollower
 from duolog.client.peers import PeerLinks
+from duolog.client.reachability import Reachability
 from duolog.config.settings import Settings
 from duolog.core.membership.load_meter import Totals
 from duolog.model.cluster import LiveNode, Registration
@@ -28,6 +31,7 @@ from duolog.observe.metrics import Metrics
 from duolog.peer_api.door import PeerDoor
 from duolog.peer_api.handlers.catch_up import CatchUpHandler
 from duolog.peer_api.handlers.fetch import FetchHandler
+from duolog.peer_api.handlers.log_ends import LogEndsHandler
 from duolog.peer_api.handlers.queues import queue_handlers
 from duolog.peer_api.handlers.usage import UsageHandler
 from duolog.ports.peers import PeerHandler
@@ -69,12 +73,20 @@ class Clustered:
             cluster=name,
             on_refused=self._departures.noticed,
         )
+        self.reachability = Reachability(self.peers, world.clock)
         self._handlers: dict[int, PeerHandler] = {}
         self.door = PeerDoor(self._handlers, self._hello, cluster=name)
         self._broker: Broker | None = None
         self._measure: Callable[[], Totals] = Totals
         self._replicator: Replicator | None = None
+        self._surveyor: Surveyor | None = None
         self._duties: list[asyncio.Task[Any]] = []
+
+    def surveyor(self, own: LogEnds) -> Surveyor:
+        """The way to ask all nodes where their logs end; this one's are `own`."""
+        self._handlers[PeerKind.LOG_ENDS] = LogEndsHandler(own)
+        self._surveyor = PeerSurveyor(self._node_id, own, self.peers)
+        return self._surveyor
 
     def attach(self, broker: Broker, queues: Queues, metrics: Metrics) -> None:
         """Connect the broker and the queues, before they start: suspended, so that nothing is led
@@ -113,6 +125,7 @@ class Clustered:
     def _prepare(self, registration: Registration) -> None:
         assert self._broker is not None
         assert self._replicator is not None
+        assert self._surveyor is not None
         settings, world = self._settings, self._world
         self._stopped_cleanly = registration.stopped_cleanly
         self.membership = Membership(
@@ -134,6 +147,7 @@ class Clustered:
                 world.clock,
                 self.membership,
                 self.view,
+                self._surveyor,
                 topic_defaults=settings.topic_defaults(),
                 balance_interval_ms=settings.integer("leader.imbalance.check.interval.ms"),
             )
@@ -156,7 +170,7 @@ class Clustered:
             world.clock,
             self.membership,
             self.condition,
-            unreachable=lambda: (),
+            unreachable=self.reachability.look,
             readers=self._replicator.copies.readers,
         )
         self.statement.start()
@@ -224,6 +238,7 @@ class Clustered:
 
     async def close(self) -> None:
         self.door.close()
+        await self.reachability.stop()
         await self.peers.close()
         await self._departures.stop()
         await self.view.stop()

@@ -147,6 +147,7 @@ async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -
         peers = await listen_to_peers(settings, node.cluster.door, node.world)
         cleanup.callback(peers.abort_connections)
         cleanup.callback(peers.stop_accepting)
+        cleanup.push_async_callback(node.queues.save)
         addresses["peer"] = str(Address(*peers.address))
         if node.metering is not None:
             cleanup.push_async_callback(node.metering.stop)

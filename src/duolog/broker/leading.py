@@ -11,8 +11,9 @@ from duolog.broker.following import FollowingReplica
 from duolog.broker.replica import Parts
 from duolog.broker.waiting import FutureWaiter, Waiter
 from duolog.core.replica.leadership import Leadership
+from duolog.core.replica.resignation import Copy
 from duolog.model.errors import LeadershipLost, NotLeader, Refusal
-from duolog.model.partition_state import NO_LEADER, PartitionEntry
+from duolog.model.partition_state import NO_EPOCH, NO_LEADER, PartitionEntry
 
 
 class CopiedWrites:
@@ -32,6 +33,7 @@ class LeadingReplica(FollowingReplica):
         "_defers",
         "_epoch_start_offset",
         "_fenced",
+        "_led_epoch",
         "_not_leading",
         "_suspended",
         "_withheld",
@@ -52,6 +54,8 @@ class LeadingReplica(FollowingReplica):
         self.leadership: Leadership | None = None
         """None unless this node leads and there are other replicas."""
         self._epoch_start_offset = parts.log.end_offset
+        self._led_epoch = NO_EPOCH
+        """Last epoch that began here, in this run of the node."""
         self._fenced: Refusal | None = None
         self._suspended: Refusal | None = None
         self._withheld: Refusal | None = None
@@ -61,15 +65,21 @@ class LeadingReplica(FollowingReplica):
         """True if a write is not committed at once: it waits for a sync, or for followers."""
 
     def lead(self, entry: PartitionEntry, node: int, *, lag_ms_max: int) -> bool:
-        """Becomes or stays leader, as the entry says. Returns True if this begins a new epoch."""
+        """Becomes or stays leader, as the entry says. Returns True if this begins a new epoch.
+
+        Whether this copy may lead is decided before (core/replica/resignation.py).
+        """
         state = entry.state
         is_new = self.entry is None or state.leader_epoch > self.leader_epoch or not self.leads
         is_known = self.entry is not None and self.entry.mod_revision >= entry.mod_revision
         self.entry = entry
         if is_new:
-            self.leader_epoch = state.leader_epoch
+            self.leader_epoch = self._led_epoch = state.leader_epoch
+            # False only if the epoch goes on: on a lone node, or after a step back of this run.
             self.log.assign_epoch(state.leader_epoch)
             self._save_epochs()
+            # What the leader has is what there is.
+            self.is_incomplete = False
             self._epoch_start_offset = self.log.end_offset
             self._not_leading = self.leadership = None
             self._settle_refusal()
@@ -135,6 +145,16 @@ class LeadingReplica(FollowingReplica):
         do copies elsewhere."""
         self._withheld = refusal
         self._settle_refusal()
+
+    def copy_on(self, node: int) -> Copy:
+        """What decides whether this node's copy may lead."""
+        return Copy(
+            node,
+            self.log.epochs.latest,
+            self._led_epoch,
+            self.is_incomplete,
+            bool(self.log.damaged),
+        )
 
     @property
     def leads(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from duolog.broker.cluster_nodes import NO_BROKER_EPOCH
 from duolog.broker.partition import Partition
+from duolog.core.replica.resignation import Unfitness, unfitness
 from duolog.model.errors import Refusal
 from duolog.model.partition_state import PartitionEntry, PartitionState
 from duolog.observe.logs import get_logger
@@ -42,8 +43,8 @@ class CopyingListener(Protocol):
         """Called when the partition's leader may have changed, or the partition is dropped."""
         ...
 
-    def unfit(self, partition: Partition) -> None:
-        """Called when this node was elected but lacks records, so that it refuses to lead."""
+    def unfit(self, partition: Partition, why: Unfitness) -> None:
+        """Called when this node was elected, but refuses to lead: it resigns."""
         ...
 
 
@@ -117,17 +118,19 @@ class Roles:
             # durable are gone here, but others may have copied them: writing other records in
             # the same epoch would hide that the logs differ.
             return False
-        if len(state.replicas) == 1:
+        if self._broker_epoch == NO_BROKER_EPOCH:
+            # A lone node goes on in the epoch in which it has always led.
             return True
-        others = {*state.in_sync, *state.eligible} - {self._node}
-        if partition.is_incomplete or (partition.log.damaged and others):
-            log.error(
-                "elected, but refuses to lead: records are missing",
-                topic=partition.topic.name,
-                partition=partition.index,
-                leader_epoch=state.leader_epoch,
-            )
-            for copying in self.copying:
-                copying.unfit(partition)
-            return False
-        return True
+        why = unfitness(partition.copy_on(self._node), state)
+        if why is None:
+            return True
+        log.error(
+            "elected, but refuses to lead",
+            topic=partition.topic.name,
+            partition=partition.index,
+            leader_epoch=state.leader_epoch,
+            reason=why.value,
+        )
+        for copying in self.copying:
+            copying.unfit(partition, why)
+        return False

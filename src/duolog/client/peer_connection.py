@@ -38,9 +38,11 @@ class LinkBounds:
     """Unsent bytes in the transport above which requests are queued (back-pressure)."""
     connect_ms_max: int = 2_000
     """Time-out of connecting and the hello."""
-    ping_after_ms: int = 2_000
-    """Silence after which a node that owes answers is pinged; after as much silence again, the
-    connection fails."""
+    ping_after_ms: int = 1_000
+    """Silence after which a node that owes answers is pinged, so that one that has nothing to say
+    yet differs from one that cannot be reached."""
+    ping_ms_max: int = 3_000
+    """Time without the answer to a ping after which the connection fails."""
     backoff_ms_min: int = 50
     backoff_ms_max: int = 2_000
 
@@ -88,7 +90,7 @@ class PeerConnection:
         self._last_correlation = HELLO_CORRELATION
         self._is_retired = False
         self._failure: str | None = None
-        self._heard_at = self._loop.time()
+        self._heard_at = self._owed_at = self._loop.time()
         self._pinged_at: float | None = None
         self._watch: asyncio.TimerHandle | None = None
         self.opened: asyncio.Future[str | None] = self._loop.create_future()
@@ -99,6 +101,16 @@ class PeerConnection:
     @property
     def is_usable(self) -> bool:
         return self._failure is None and not self._is_retired
+
+    @property
+    def heard_at(self) -> float:
+        """Loop time at which anything was last received."""
+        return self._heard_at
+
+    @property
+    def is_awaited(self) -> bool:
+        """True if the node owes an answer."""
+        return bool(self._calls)
 
     @property
     def has_room(self) -> bool:
@@ -117,8 +129,8 @@ class PeerConnection:
         self._calls[call.correlation] = call
         self._outbox.add(frame_chunks(call.correlation, call.kind, call.body))
         if self._watch is None:
-            self._heard_at = self._loop.time()
-            self._watch_again()
+            self._owed_at = self._loop.time()
+            self._watch_until(self._owed_at + self._bounds.ping_after_ms / 1_000)
 
     def cancel(self, call: PeerCall) -> None:
         """Cancels a call that its caller no longer waits for."""
@@ -219,8 +231,8 @@ class PeerConnection:
             self._failure = self._failure or "was disconnected by this node"
             self._transport.close()
 
-    def _watch_again(self) -> None:
-        self._watch = self._loop.call_later(self._bounds.ping_after_ms / 1_000, self._look)
+    def _watch_until(self, at: float) -> None:
+        self._watch = self._loop.call_at(at, self._look)
 
     def _look(self) -> None:
         """Pings a silent node: a frozen process keeps its connections open but answers nothing."""
@@ -228,11 +240,13 @@ class PeerConnection:
         if not self._calls:
             return
         now, patience = self._loop.time(), self._bounds.ping_after_ms / 1_000
-        if self._pinged_at is not None and now - self._pinged_at >= patience:
+        ping_s_max = self._bounds.ping_ms_max / 1_000
+        due_at = max(self._heard_at, self._owed_at) + patience
+        if self._pinged_at is not None and now - self._pinged_at >= ping_s_max:
             self.fail("does not respond")
             return
-        if self._pinged_at is None and now - self._heard_at >= patience:
+        if self._pinged_at is None and now >= due_at:
             self._pinged_at = now
             self._last_correlation += 1
             self._outbox.add([encode_frame(self._last_correlation, PeerKind.PING)])
-        self._watch_again()
+        self._watch_until(due_at if self._pinged_at is None else now + patience)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from duolog.client.errors import reason_of
 from duolog.client.peer_connection import LinkBounds, PeerCall, PeerConnection
+from duolog.core.membership.silence import LinkLook
 from duolog.observe.logs import get_logger
 from duolog.ports.network import Network
 from duolog.ports.peers import PeerUnreachable
@@ -50,6 +51,10 @@ class PeerLink:
         self._failure = ""
         self._failed_address: Address | None = None
         self._next_attempt_at = 0.0
+        self._heard_at = float("-inf")
+        """Time of the last sign of life on connections that are gone."""
+        self._has_tried = False
+        """True if an attempt has failed since the last look."""
         self._is_closed = False
 
     async def call(self, kind: int, body: bytes, timeout_ms: int) -> memoryview:
@@ -68,6 +73,15 @@ class PeerLink:
     def expect(self) -> None:
         """Ends the back-off: the node has just registered again."""
         self._next_attempt_at = 0.0
+
+    def look(self) -> LinkLook:
+        connection = self._connection
+        if connection is not None:
+            self._heard_at = max(self._heard_at, connection.heard_at)
+        is_awaited = connection is not None and connection.is_awaited
+        has_tried, self._has_tried = self._has_tried, False
+        is_tried = is_awaited or has_tried or bool(self._queue) or self._connecting is not None
+        return LinkLook(self._node, self._heard_at, is_tried)
 
     def close(self) -> None:
         self._is_closed = True
@@ -112,6 +126,7 @@ class PeerLink:
     def _expire(self, call: PeerCall, timeout_ms: int) -> None:
         if call.answer.done():
             return
+        self._has_tried = True
         call.answer.set_exception(
             PeerUnreachable(
                 self._node,
@@ -135,6 +150,7 @@ class PeerLink:
         address = self._address_of(self._node)
         if address is None:
             raise self._unreachable("is not registered")
+        self._has_tried = True
         if address == self._failed_address and self._loop.time() < self._next_attempt_at:
             raise self._unreachable(self._failure)
         self._connecting = self._loop.create_task(self._connect(address))
@@ -220,6 +236,7 @@ class PeerLink:
         self._retired.pop(connection, None)
         if connection is not self._connection:
             return
+        self._heard_at = max(self._heard_at, connection.heard_at)
         self._connection = None
         self._connect_for_queue()
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from duolog.client.peer_connection import LinkBounds
 from duolog.client.peer_link import Address, PeerLink
+from duolog.core.membership.silence import LinkLook
 from duolog.ports.network import Network
 from duolog.ports.peers import REQUESTS_LANE
 from duolog.wire.peer.hello import Hello
@@ -56,6 +57,10 @@ class PeerLinks:
         if link is None:
             link = self._new_link(node, lane)
         return await link.call(kind, body, timeout_ms)
+
+    def looks(self) -> list[LinkLook]:
+        """A look at each link: what was heard on it, and whether anybody waits for more."""
+        return [link.look() for link in self._links.values()]
 
     def expect(self, node: int) -> None:
         """Ends the back-off of a node that has just registered."""

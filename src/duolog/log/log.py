@@ -173,10 +173,13 @@ class Log(Cleaner):
         for segment in self.segments:
             segment.release()
 
-    def assign_epoch(self, epoch: int) -> None:
-        """Begins a leader epoch at the log end; durable with the next sync."""
-        if self.epochs.assign(epoch, self.end_offset) and self._has_epochs_file:
+    def assign_epoch(self, epoch: int) -> bool:
+        """Begins a leader epoch at the log end, durable with the next sync; False if the log has
+        reached it, or a later one, already."""
+        is_new = self.epochs.assign(epoch, self.end_offset)
+        if is_new and self._has_epochs_file:
             self.save_epochs()
+        return is_new
 
     def _save_first_epochs(self) -> None:
         """Saves the epochs of a log that has none on disk; without records it needs none."""

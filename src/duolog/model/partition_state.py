@@ -3,6 +3,7 @@
 import msgspec
 
 NO_LEADER = -1
+NO_EPOCH = -1
 
 
 class PartitionState(msgspec.Struct, frozen=True):
@@ -26,6 +27,17 @@ class PartitionState(msgspec.Struct, frozen=True):
     broker_epoch: int = 0
     """Leader's broker epoch at its election. A node that has registered anew since does not lead
     before it is elected again: it cannot know what was decided while it was away."""
+    incomplete: tuple[int, ...] = ()
+    """Replicas that resigned because they, or the store, lack what was acknowledged; each until it
+    is in sync again, all until an unclean election says which copy counts."""
+    unclean_epoch: int = NO_EPOCH
+    """Leader epoch of the last unclean election: what its leader had then is all that counts. The
+    copies of the others may be cut for it."""
+
+    @property
+    def is_unclean(self) -> bool:
+        """True if the present leader was elected though it may lack what was acknowledged."""
+        return self.leader_epoch == self.unclean_epoch
 
     @property
     def dependable_count(self) -> int:

@@ -1,7 +1,8 @@
 """The machines of a simulated cluster: nodes that come and go, a store, and clients."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 from duolog.broker.partition import Partition
@@ -41,6 +42,8 @@ class Cluster:
         """Nodes whose process is running, by number."""
         self._is_held_down: dict[int, None] = {}
         self.restarts = 0
+        self.on_turn: Callable[[int, int], None] | None = None
+        """Called with a node and the CPU time of a turn of its loop."""
 
     def _machine(self, name: str, host: Host | None = None) -> Machine:
         return Machine(self.world, self.network, self.store, name, host)
@@ -59,6 +62,8 @@ class Cluster:
             return
         self.restarts += 1
         process = machine.start()
+        if self.on_turn is not None:
+            process.loop.cpu.on_turn = partial(self.on_turn, number)
         machine.on_ended = lambda: self._ended(number)
         self.nodes[number] = node = SimNode(process, number, is_only_node=len(self.machines) == 1)
         main = process.loop.create_task(node.main())

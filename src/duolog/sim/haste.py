@@ -14,7 +14,7 @@ from duolog.broker.queues import snapshots, topics, upkeep
 _LOWERED: tuple[tuple[Any, str, int], ...] = (
     (topics, "MESSAGE_SEGMENT_BYTES", 16 * 1024),
     (topics, "JOURNAL_SEGMENT_BYTES", 16 * 1024),
-    (upkeep, "SNAPSHOT_AFTER_BYTES", 4 * 1024),
+    (upkeep, "SNAPSHOT_AFTER_NS", 500_000),
     (upkeep, "RECLAIM_BYTES_MIN", 4 * 1024),
     (snapshots, "PIECE_BYTES", 512),
     # Each record stands for many (host.py).

@@ -1,4 +1,8 @@
-"""What work costs in CPU time. `python -m bench.prices` measures it, and prints these lines."""
+"""What work costs in CPU time, as `python -m bench.prices` measured it.
+
+What a node does about a request in between is free: charged is what grows with stored data, and
+what every request needs.
+"""
 
 from typing import NamedTuple
 
@@ -15,18 +19,17 @@ class Price(NamedTuple):
 
 STEP = Price(4_000)
 """One record that long work reads, decodes and applies."""
-FILE = Price(20_000)
-"""Opening, renaming or removing a file."""
-READ = Price(2_000, 150)
+FILE = Price(3_300)
+"""Opening a file. Renaming, removing and listing are taken to cost as much."""
+READ = Price(540, 13)
 """Reading from a file that is in the page cache."""
-WRITE = Price(8_000, 400)
-SEND = Price(12_000, 300)
-"""Sending on a connection."""
-RECEIVE = Price(15_000, 300)
+WRITE = Price(980, 20)
+SEND = Price(4_800, 72)
+RECEIVE = Price(2_600, 39)
 """Being told of what has arrived on a connection, and taking it."""
-STORE_REQUEST = Price(250_000)
+STORE_REQUEST = Price(71_000)
 """One request to the metadata store, and its answer."""
-STORE_ENTRY = Price(3_000)
+STORE_ENTRY = Price(2_700)
 """One entry of an answer or of a watch."""
 THREAD = Price(5_000_000)
-"""Waiting for the interpreter while another thread computes."""
+"""Waiting for the interpreter while another thread computes: sys.getswitchinterval()."""

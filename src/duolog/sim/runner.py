@@ -78,6 +78,8 @@ def _line(outcome: Outcome) -> str:
         f"  {outcome.virtual_seconds:6.1f} s in {outcome.real_seconds:5.2f} s"
         f"  {outcome.faults} faults, {outcome.restarts} starts,"
         f" busy {outcome.host.busyness:.0f}, weight {outcome.host.weight},"
+        f" gaps {'/'.join(f'{gap:.1f}' for gap in outcome.gaps_seconds)} s,"
+        f" turn {outcome.longest_turn_ms} ms,"
         f" {outcome.acknowledged} records and {outcome.messages} messages acknowledged"
         f"  trace {outcome.trace & 0xFFFF_FFFF_FFFF_FFFF:016x}"
     )

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from duolog.sim.cluster import Cluster
+from duolog.sim.faults.lone import LoneFault, kinds_among
 from duolog.sim.faults.schedule import Faults
 from duolog.sim.haste import hastened
 from duolog.sim.host import Host, draw_host
+from duolog.sim.oracle.liveliness import LivelinessOracle
+from duolog.sim.oracle.service import ServiceOracle
 from duolog.sim.oracle.verdict import Verdict
 from duolog.sim.planted.planting import planted
 from duolog.sim.seed import Seed
@@ -16,12 +19,16 @@ from duolog.sim.watch import Watch
 from duolog.sim.workloads.operating import OperatorLoad
 from duolog.sim.workloads.queues import QueueLoad
 from duolog.sim.workloads.topics import TopicLoad
-from duolog.sim.world import NS_PER_S, Deadlock, Livelock, World
+from duolog.sim.world import NS_PER_MS, NS_PER_S, Deadlock, Livelock, World
 
 LOAD_SECONDS = 60.0
 RECOVERY_SECONDS_MAX = 120.0
 """Longest time that the loads may take to finish on the mended cluster."""
 NODES = 3
+SERVED_SECONDS_MAX = 30.0
+"""Longest time without a service after a fault that one node of an idle cluster may have."""
+SERVED_SECONDS_MORE = 2.0
+"""More of it for each time that the hosts are busier."""
 LOADS = ("topics", "groups", "queues", "operator")
 
 
@@ -60,6 +67,9 @@ class Outcome:
     """CPU seconds, which equal the elapsed time on an idle machine."""
     faults: int = 0
     restarts: int = 0
+    gaps_seconds: list[float] = field(default_factory=list)
+    """Time without all services after mending, after one more fault, and after its end."""
+    longest_turn_ms: int = 0
     acknowledged: int = 0
     """Acknowledged records of topics."""
     messages: int = 0
@@ -96,8 +106,14 @@ class Simulation:
         self.host = draw_host(world.seed.random("host"))
         self.cluster = Cluster(world, options.nodes, self.host)
         self.faults = Faults(self.cluster, world.seed.random("faults"), only=options.faults)
-        self.topics = TopicLoad(self.cluster, self.verdict, with_group="groups" in options.loads)
-        self.queues = QueueLoad(self.cluster, self.verdict)
+        self.service = ServiceOracle(self.verdict, lambda: world.now_ns)
+        self.lively = LivelinessOracle(self.verdict, self.faults.wounds.was_hurt)
+        self.cluster.on_turn = self.lively.turned
+        self.cluster.store.on_expired.append(self.lively.lease_ended)
+        self.topics = TopicLoad(
+            self.cluster, self.verdict, self.service, with_group="groups" in options.loads
+        )
+        self.queues = QueueLoad(self.cluster, self.verdict, self.service)
         self._watch = Watch(self.cluster, self.verdict)
         with_queues = "queues" in options.loads
         self.operator = OperatorLoad(self.cluster, self.queues if with_queues else None)
@@ -118,12 +134,33 @@ class Simulation:
         for load in self._loads:
             load.begin()
         await self.faults.run(self._options.seconds)
+        if self._options.nodes > 1:
+            await self._hurt_once()
         for load in self._loads:
             await self._finish(load)
         looking.cancel()
         await self._watch.finish(
             self.faults.scene.victim if self.faults.scene.has_flipped else None
         )
+
+    async def _hurt_once(self) -> None:
+        """Wait until the cluster is whole, then hurt one node."""
+        seconds_max = SERVED_SECONDS_MAX + SERVED_SECONDS_MORE * self.host.busyness
+        await self.service.until_served("mending", seconds_max)
+        kinds = kinds_among(self._options.faults)
+        if not kinds:
+            return
+        if self.operator in self._loads:
+            self._loads.remove(self.operator)
+            await self._finish(self.operator)
+        await self._watch.until_in_sync()
+        faults, random = self.faults, self._world.seed.random("lone fault")
+        fault = LoneFault(self.cluster, random, faults.scene, faults.wounds, kinds)
+        fault.begin()
+        await self.service.until_served(fault.what, seconds_max)
+        fault.end()
+        await self.service.until_served(f"the end of {fault.what}", seconds_max)
+        self.faults.log += fault.log
 
     async def _finish(self, load: Load) -> None:
         try:
@@ -142,6 +179,8 @@ class Simulation:
             virtual_seconds=self._world.now_ns / NS_PER_S,
             faults=self.faults.count,
             restarts=self.cluster.restarts,
+            gaps_seconds=self.service.gaps_seconds,
+            longest_turn_ms=self.lively.longest_turn_ns // NS_PER_MS,
             acknowledged=self.topics.oracle.acknowledged_count,
             messages=self.queues.message_count,
             trace=self._world.trace,

@@ -40,6 +40,8 @@ class StoreServer:
         self.is_available = True
         self.on_change: dict[Callable[[], None], None] = {}
         """Callbacks of watches, for a new revision or the end of an outage."""
+        self.on_expired: list[Callable[[Sequence[str]], None]] = []
+        """Called with the keys of each lease that has ended because nobody renewed it."""
         self.observers: list[Callable[[ChangeSet], None]] = []
         """Called with each revision at the moment it is made, so that the oracle sees every
         state."""
@@ -119,6 +121,8 @@ class StoreServer:
     def _expire(self, lease: LeaseId) -> None:
         held = self._leases.get(lease)
         if held is not None and self.is_available and self._world.now_ns >= held.expires_ns:
+            for expired in self.on_expired:
+                expired([*held.keys])
             self.revoke_lease(lease)
 
     def _commit(self, operations: Sequence[Put | Delete]) -> None:

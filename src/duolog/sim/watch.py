@@ -17,13 +17,25 @@ class Watch:
         self._cluster = cluster
         self._verdict = verdict
         self._replicas = ReplicaOracle(verdict)
-        cluster.store.observers.append(StateOracle(verdict))
+        self.states = StateOracle(verdict)
+        cluster.store.observers.append(self.states)
 
     async def run(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             for number in self._cluster.numbers:
                 self._replicas.look(number, self._cluster.partitions(number))
+
+    async def until_in_sync(self) -> None:
+        """Wait until every partition is led and all its replicas are in sync."""
+        waited = 0.0
+        while self.states.incomplete:
+            await asyncio.sleep(LOOK_SECONDS)
+            waited += LOOK_SECONDS
+            if waited > ALIKE_SECONDS_MAX:
+                names = ", ".join(self.states.incomplete)
+                self._verdict.violated("progress", f"not in sync: {names}")
+                return
 
     async def finish(self, damaged: int | None) -> None:
         """Wait until every copy is complete, then compare them.

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.fakes.cluster_bench import ToldEnds
 from tests.fakes.cluster_nodes import ManualClock, registration
 
 from duolog.adapters.sqlite import SqliteStore
@@ -29,7 +30,7 @@ class Api:
         self.catalog = catalog
         clock = ManualClock()
         self.events = EventLog(store, 1)
-        requests = Requests(store, clock, catalog, view, self.events)
+        requests = Requests(store, clock, catalog, view, self.events, ToldEnds())
         self.in_touch = True
         self._pages = ClusterPages(
             "cluster-id", view, catalog, store, requests, lambda: self.in_touch

@@ -28,7 +28,12 @@ from duolog.wire.peer.kinds import PeerKind
 pytestmark = pytest.mark.every_event_loop
 
 QUICK = LinkBounds(
-    connect_ms_max=300, ping_after_ms=50, backoff_ms_min=20, backoff_ms_max=100, in_flight_max=4
+    connect_ms_max=300,
+    ping_after_ms=50,
+    ping_ms_max=50,
+    backoff_ms_min=20,
+    backoff_ms_max=100,
+    in_flight_max=4,
 )
 
 

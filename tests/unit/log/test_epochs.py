@@ -1,11 +1,24 @@
 """Leader epochs: where each began, and what a follower is told of it."""
 
-from tests.fakes.disk import FakeDisk
-from tests.unit.log.workbench import PATH, SMALL, append, batch_of, open_log, sync
+import errno
 
-from duolog.log.epochs import EpochHistory
+import pytest
+from tests.fakes.disk import FakeDisk
+from tests.unit.log.workbench import NOW_MS, PATH, SMALL, append, batch_of, open_log, sync
+
+from duolog.log.epochs import EPOCHS_FILE, EpochHistory
+from duolog.log.log import Log
+from duolog.records.header import read_header
+from duolog.records.patch import assign
 
 HISTORY = [(1, 0), (3, 10), (4, 20)]
+
+
+def copy(log: Log, epoch: int) -> None:
+    """Append a batch at the log's end, as a leader of that epoch sent it."""
+    batch = batch_of(b"a")
+    assign(batch, log.end_offset, epoch)
+    log.append_copied([(read_header(batch), memoryview(batch))], NOW_MS)
 
 
 def test_an_epoch_ends_where_the_next_one_begins() -> None:
@@ -108,3 +121,96 @@ def test_epochs_are_cut_with_the_log() -> None:
     assert log.end_offset_for_epoch(2) == (2, 4)
     assert log.end_offset_for_epoch(5) == (-1, -1)
     assert log.epoch_at(3) == 2
+
+
+def test_epochs_that_a_full_disk_refuses_are_rebuilt_and_no_outdated_ones_believed() -> None:
+    """The records of the new epoch are in the log by then, below the recovery point."""
+    disk = FakeDisk()
+    log = open_log(disk)
+    log.assign_epoch(1)
+    append(log, batch_of(b"a"), epoch=1)
+    log.checkpoint()
+    sync(log)
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE)
+    assert log.assign_epoch(2)
+    append(log, batch_of(b"b"), epoch=2)
+    sync(log)
+    disk.crash()
+    log = open_log(disk, recovery_point=2)
+    assert log.epochs.entries == [(1, 0), (2, 1)]
+
+
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_nothing_is_durable_before_epochs_that_a_full_disk_refused(is_idle: bool) -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    append(log, batch_of(b"a"), epoch=0)
+    log.assign_epoch(1)
+    log.checkpoint()
+    sync(log)
+    assert log.durable_offset == 1
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE, times=-1)
+    log.assign_epoch(2)
+    if is_idle:
+        log.forget_idle_epoch()
+    assert log.lacks_epochs
+    append(log, batch_of(b"b"), epoch=2)
+    sync(log)
+    assert log.durable_offset == 1
+    assert log.needs_sync
+    disk.clear_faults()
+    sync(log)
+    assert not log.lacks_epochs
+    assert log.durable_offset == 2
+    disk.crash()
+    assert open_log(disk, recovery_point=2).epochs.entries == log.epochs.entries
+
+
+def test_a_copy_is_not_durable_before_its_epochs_either() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    copy(log, epoch=1)
+    sync(log)
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE, times=2)
+    copy(log, epoch=2)
+    sync(log)
+    assert (log.end_offset, log.durable_offset) == (2, 1)
+    sync(log)
+    assert log.durable_offset == 2
+
+
+def test_a_log_cut_on_a_full_disk_counts_nothing_as_durable_before_its_epochs() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    for epoch in (1, 2):
+        log.assign_epoch(epoch)
+        append(log, batch_of(b"a"), epoch=epoch)
+    log.checkpoint()
+    sync(log)
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE)
+    log.truncate_to(1)
+    assert log.lacks_epochs
+    append(log, batch_of(b"b"), epoch=2)
+    sync(log)
+    assert not log.lacks_epochs
+    assert log.durable_offset == 2
+
+
+def test_without_an_older_file_epochs_are_read_from_the_batches() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    log.assign_epoch(1)
+    append(log, batch_of(b"a"), epoch=1)
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE)
+    log.checkpoint()
+    sync(log)
+    assert log.durable_offset == 1
+    disk.crash()
+    assert open_log(disk, recovery_point=1).epochs.entries == [(1, 0)]
+
+
+def test_a_log_says_whether_it_has_reached_an_epoch() -> None:
+    log = open_log(FakeDisk())
+    assert log.assign_epoch(3)
+    assert not log.assign_epoch(3)
+    assert not log.assign_epoch(2)

@@ -8,18 +8,20 @@ first reads everything again.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
 from duolog.broker.controller.candidacy import Deposed, Term, stand
 from duolog.broker.controller.counts import ControllerCounts
 from duolog.broker.controller.event_log import EventLog
 from duolog.broker.controller.image_follower import ImageFollower
 from duolog.broker.controller.performing import Performer
+from duolog.broker.controller.survey import Survey, Surveyor
 from duolog.broker.membership.cluster_view import ClusterView
 from duolog.broker.membership.membership import Membership
 from duolog.core.controller.autoscale import Scaling
 from duolog.core.controller.events import Event
 from duolog.core.controller.roll_call import RollCall
-from duolog.core.controller.settlement import admissions, settlement
+from duolog.core.controller.settlement import admissions, settlement, wanted_log_ends
 from duolog.core.controller.upkeep import Upkeep
 from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
@@ -43,6 +45,7 @@ class Controller:
         clock: Clock,
         membership: Membership,
         cluster: ClusterView,
+        surveyor: Surveyor,
         *,
         topic_defaults: Mapping[str, str],
         balance_interval_ms: int = BALANCE_INTERVAL_MS,
@@ -51,6 +54,7 @@ class Controller:
         self._clock = clock
         self._membership = membership
         self._cluster = cluster
+        self._surveyor = surveyor
         self._topic_defaults = topic_defaults
         self._balance_interval_ms = balance_interval_ms
         self._look_s = min(_IDLE_LOOK_S, balance_interval_ms / 1000)
@@ -100,20 +104,24 @@ class Controller:
         follower = ImageFollower(self._store, self._topic_defaults)
         performer = Performer(self._store, term, follower.view, self.events, self.counts)
         upkeep = Upkeep(self._balance_interval_ms, self._clock.now_ms())
+        survey = Survey(self._surveyor, follower.changed.set)
         try:
             await follower.start()
             self._roll_call = RollCall()
             self._report_election(term)
-            await self._see_to(follower, performer, upkeep)
+            await self._see_to(follower, performer, upkeep, survey)
         except Deposed:
             log.info("another controller was elected", epoch=term.epoch)
         except StoreUnavailable as error:
             log.warning("the metadata store does not answer", error=str(error))
         finally:
             self.term = None
+            survey.stop()
             await follower.stop()
 
-    async def _see_to(self, follower: ImageFollower, performer: Performer, upkeep: Upkeep) -> None:
+    async def _see_to(
+        self, follower: ImageFollower, performer: Performer, upkeep: Upkeep, survey: Survey
+    ) -> None:
         is_sure = True
         while self._still_rules() and follower.is_following:
             follower.changed.clear()
@@ -121,7 +129,7 @@ class Controller:
                 if not is_sure:
                     await follower.read_brokers()
                     await follower.read_catalog()
-                is_sure = await self._settle(follower, performer)
+                is_sure = await self._settle(follower, performer, survey)
                 if is_sure:
                     is_sure = await self._keep_up(follower, performer, upkeep)
             except StoreUnavailable:
@@ -130,7 +138,7 @@ class Controller:
             if is_sure:
                 await self._until_changed(follower, upkeep)
 
-    async def _settle(self, follower: ImageFollower, performer: Performer) -> bool:
+    async def _settle(self, follower: ImageFollower, performer: Performer, survey: Survey) -> bool:
         """Handles nodes that came and went. Returns True if all of it could be committed."""
         began_ms = self._clock.monotonic_ms()
         view = follower.view
@@ -139,6 +147,8 @@ class Controller:
             # entered just before it registered anew: the watch may not show these yet.
             await follower.read_catalog()
         image = view.image()
+        survey.want(wanted_log_ends(image))
+        image = replace(image, log_ends=survey.ends)
         self.events.add(self._roll_call.events(image, self._clock.now_ms()))
         records = admissions(image)
         epochs = [image.live[record.node].epoch for record in records]

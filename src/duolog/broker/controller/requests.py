@@ -5,7 +5,7 @@ by the state that it was decided on. The controller sees the result and continue
 nobody has to find or reach the controller.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -14,6 +14,7 @@ from duolog.broker.catalog import Catalog
 from duolog.broker.catalog_entries import encode_state, partition_key
 from duolog.broker.cluster_nodes import ClusterNodes
 from duolog.broker.controller.event_log import EventLog
+from duolog.broker.controller.survey import Surveyor
 from duolog.broker.membership.entries import (
     CONTROLLER_EPOCH,
     broker_key,
@@ -24,11 +25,12 @@ from duolog.broker.membership.entries import (
 from duolog.broker.store_follower import asked
 from duolog.core.controller.census import Census
 from duolog.core.controller.changes import Decision, difference
-from duolog.core.controller.elections import settle
-from duolog.core.controller.events import Event
+from duolog.core.controller.elections import settle, unclean_candidates
+from duolog.core.controller.events import Event, text_of
 from duolog.core.controller.image import ClusterImage, Group, Member, PartitionId, TopicImage
 from duolog.core.controller.moves import can_lead, move_leader
 from duolog.core.controller.reassignment import begun, cancelled, has_enough
+from duolog.core.controller.settlement import leaders_of, why_unclean
 from duolog.model.errors import (
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -56,12 +58,14 @@ class Requests:
         catalog: Catalog,
         cluster: ClusterNodes,
         events: EventLog,
+        surveyor: Surveyor,
     ) -> None:
         self._store = store
         self._clock = clock
         self._catalog = catalog
         self._cluster = cluster
         self._events = events
+        self._surveyor = surveyor
 
     async def request_reassignment(self, topic: str, index: int, replicas: Sequence[int]) -> None:
         """Begins to move the partition, and its companions, to these nodes."""
@@ -86,9 +90,17 @@ class Requests:
         await self._change(topic, index, _elect_preferred, "leader moved", text)
 
     async def elect_uncleanly(self, topic: str, index: int) -> None:
-        """Elects a live replica for a leaderless partition; records that it lacks are lost."""
+        """Elects the live replica with the longest log for a partition that nobody may lead;
+        records that it lacks are lost."""
+
+        async def survey(image: ClusterImage) -> ClusterImage:
+            return await self._with_log_ends(image, topic, index)
+
+        def decide(group: Group, census: Census) -> Decision:
+            return _elect_uncleanly(group, census, self._clock.now_ms())
+
         text = "An operator asked for a leader though none has everything: the rest is lost."
-        await self._change(topic, index, _elect_uncleanly, "leader elected uncleanly", text)
+        await self._change(topic, index, decide, "leader elected uncleanly", text, survey)
 
     async def set_draining(self, node: int, draining: bool) -> None:
         """Begins or ends the draining of a node, which may be down."""
@@ -106,10 +118,20 @@ class Requests:
                 return
         raise RequestTimedOut(f"node {node} is being changed by others too often")
 
-    async def _change(self, topic: str, index: int, decide: Decide, kind: str, text: str) -> None:
+    async def _change(
+        self,
+        topic: str,
+        index: int,
+        decide: Decide,
+        kind: str,
+        text: str,
+        survey: Callable[[ClusterImage], Awaitable[ClusterImage]] | None = None,
+    ) -> None:
         for _ in range(_ATTEMPTS_MAX):
             epoch = await asked(self._store.get(CONTROLLER_EPOCH))
             image = self._image(topic, index)
+            if survey is not None:
+                image = await survey(image)
             (group,) = [group for group in image.groups if group[0].id.index == index]
             decision = decide(group, Census(image))
             if not decision.changes:
@@ -118,6 +140,7 @@ class Requests:
             revision = await self._commit(decision, epoch_revision)
             if revision is not None:
                 self._report(kind, group[0].text, text)
+                self._events.add(decision.events)
                 await self._catalog.follower.until(revision)
                 return
             await self._catch_up(group)
@@ -125,6 +148,26 @@ class Requests:
 
     def _report(self, kind: str, subject: str, text: str) -> None:
         self._events.add([Event(self._clock.now_ms(), kind, subject, text)])
+
+    async def _with_log_ends(self, image: ClusterImage, topic: str, index: int) -> ClusterImage:
+        """The image for an unclean election, which waits for no other, with the live logs' ends."""
+        allowed = replace(
+            image,
+            topics={
+                id_: replace(each, is_unclean_allowed=True) for id_, each in image.topics.items()
+            },
+        )
+        (group,) = [group for group in allowed.groups if group[0].id.index == index]
+        wanted = unclean_candidates(group, Census(allowed))
+        ends = await self._surveyor.ask(wanted)
+        for partition, nodes in wanted.items():
+            silent = [live.id for live in nodes if live.id not in ends.get(partition, {})]
+            if silent:
+                raise EligibleLeadersNotAvailable(
+                    f"{text_of(silent)} is alive and may have the longest log of '{topic}' {index},"
+                    " but does not answer: repair its links, or stop it to go on without it"
+                )
+        return replace(allowed, log_ends=ends)
 
     def _image(self, topic: str, index: int) -> ClusterImage:
         """Builds an image of the cluster that holds only this partition and its companions."""
@@ -205,14 +248,16 @@ def _elect_preferred(group: Group, census: Census) -> Decision:
     return move_leader(group, preferred, census)
 
 
-def _elect_uncleanly(group: Group, census: Census) -> Decision:
+def _elect_uncleanly(group: Group, census: Census, now_ms: int) -> Decision:
     if all(member.state.leader != NO_LEADER for member in group):
         raise ElectionNotNeeded(f"{group[0].text} has a leader")
-    allowed = tuple(
-        member._replace(topic=replace(member.topic, is_unclean_allowed=True)) for member in group
-    )
-    changes = difference(group, settle(allowed, census))
-    leader = census.live.get(changes[0].state.leader) if changes else None
-    if leader is None:
+    states = settle(group, census)
+    if any(state.leader == NO_LEADER for state in states):
         raise EligibleLeadersNotAvailable(f"no replica of {group[0].text} is alive")
-    return Decision(changes, (leader,))
+    changes = difference(group, states)
+    events = tuple(
+        Event(now_ms, "leader elected uncleanly", member.text, why_unclean(member, state, census))
+        for member, state in zip(group, states, strict=True)
+        if state != member.state and state.is_unclean
+    )
+    return Decision(changes, leaders_of(changes, census), events)

@@ -11,7 +11,9 @@ from collections.abc import Callable, Collection, Container, Iterable
 from typing import TYPE_CHECKING
 
 from duolog.broker.admission import Admission
+from duolog.broker.groups.kept_records import KeptRecords
 from duolog.broker.groups.offset_store import OffsetStore, Tenure
+from duolog.broker.groups.read_ahead import ReadAhead
 from duolog.broker.groups.shard import GroupShard
 from duolog.core.groups.group import Group
 from duolog.core.groups.ledger import TopicPartition
@@ -64,6 +66,8 @@ class GroupCoordinator:
         self._store = store
         self._settings = settings
         self._new_id = new_id
+        self._kept = KeptRecords()
+        self._read_ahead = ReadAhead(clock, self._admission, self._kept, store.held)
         self._shards: dict[int, GroupShard] = {}
         self._topics: Container[str] | None = None
         self._closed: Refusal | None = CoordinatorLoading("the groups are being read")
@@ -79,12 +83,14 @@ class GroupCoordinator:
         self._closed = None
         for shard in self._shards.values():
             shard.load(topics)
+        self._read_ahead.start()
         if not self._store.is_replicated:
             await self._until_read()
 
     async def stop(self) -> None:
         """Waits for pending writes, at most STOP_S_MAX, then refuses all waiting requests."""
         self._closed = CoordinatorNotAvailable("the coordinator is shutting down")
+        await self._read_ahead.stop()
         shards = list(self._shards.values())
         # A write may be waiting for nodes that do not come back.
         with contextlib.suppress(TimeoutError):
@@ -104,8 +110,8 @@ class GroupCoordinator:
             self.end(partition.index)
 
     def begin(self, tenure: Tenure) -> None:
-        """Reads the groups of a partition that this node now leads, and discards what it knew of
-        them, unless it has led the partition in the epoch before, too."""
+        """Reads the groups of a partition that this node now leads, and closes its shard, unless
+        it has led the partition in the epoch before, too."""
         served = self._shards.get(tenure.partition)
         if served is not None and tenure.epoch == served.tenure.epoch + 1:
             # Nobody else has led in between, so nobody else has written.
@@ -113,7 +119,13 @@ class GroupCoordinator:
             return
         self.end(tenure.partition)
         shard = GroupShard(
-            tenure, self._clock, self._store, self._settings, self._admission, self._read_again
+            tenure,
+            self._clock,
+            self._store,
+            self._settings,
+            self._admission,
+            self._kept,
+            self._read_again,
         )
         self._shards[tenure.partition] = shard
         if self._closed is None:

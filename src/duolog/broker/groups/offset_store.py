@@ -1,45 +1,31 @@
 """Durable storage of groups: the internal topic of offsets and group metadata."""
 
 import contextlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from duolog.broker.cluster_nodes import SoleNode
-from duolog.broker.damage import past_damage
+from duolog.broker.groups.log_partition import LogPartition
+from duolog.broker.groups.prefix import StoredPartition
 from duolog.core.groups.settings import GroupSettings
-from duolog.model.errors import CorruptBatch, NotLeader, TopicExists
+from duolog.model.errors import NotLeader, TopicExists
 from duolog.model.names import OFFSETS_TOPIC
-from duolog.observe.logs import get_logger
 from duolog.records.builder import build_batch
-from duolog.records.header import read_header
-from duolog.records.iterator import iter_records
 from duolog.records.record import Record
 
 if TYPE_CHECKING:
     from duolog.broker.broker import Broker
     from duolog.broker.partition import Partition
-    from duolog.log.log import Log
-
-events = get_logger("groups")
 
 KeyValue = tuple[bytes, bytes | None]
 """A record of the offsets topic; a null value is a tombstone."""
 
-READ_BYTES_MAX = 1 << 20
-"""Bytes that are read from the disk at once."""
 APPEND_BYTES_MAX = 1 << 20
 """Size at which a batch is closed. A larger record gets a batch of its own."""
 SEGMENT_BYTES = 100 << 20
 """Segment size of the topic; small, so that compaction and the next start are quick."""
 BATCH_BYTES_OVERHEAD = 1 << 10
 REPLICAS_IN_SYNC_MIN = 2
-
-
-class StoredRecord(NamedTuple):
-    partition: int
-    key: bytes
-    value: bytes | None
-    timestamp_ms: int
 
 
 class Tenure(NamedTuple):
@@ -78,13 +64,17 @@ class OffsetStore(Protocol):
         """
         ...
 
-    def read(self, tenure: Tenure, end_offset: int) -> Iterator[StoredRecord]:
-        """Yields the records below the offset in append order. Raises NotLeader if the tenure has
-        ended before the first."""
+    def stored(self, partition: int) -> StoredPartition:
+        """This node's copy of the partition; raises NotLeader if it holds none."""
+        ...
+
+    def held(self) -> list[StoredPartition]:
+        """This node's copies that are in sync, so that it may be elected to lead them."""
         ...
 
     async def append(self, tenure: Tenure, records: Sequence[KeyValue]) -> None:
-        """Appends records; returns once they are committed. One call at a time per partition.
+        """Appends records as one batch (see `batches_of`); returns once they are committed. One
+        call at a time per partition.
 
         After NotLeader the outcome is unknown.
         """
@@ -134,11 +124,24 @@ class TopicOffsetStore:
         await partition.until_committed(end_offset)
         return end_offset
 
-    def read(self, tenure: Tenure, end_offset: int) -> Iterator[StoredRecord]:
-        log = self._check(tenure).log
-        offset = log.start_offset
-        while offset < end_offset:
-            offset = yield from self._read(log, tenure.partition, offset)
+    def stored(self, partition: int) -> StoredPartition:
+        held = self._broker.routes.get((OFFSETS_TOPIC, partition))
+        if held is None:
+            raise NotLeader("this node holds no copy of the group's partition")
+        return self._stored(held)
+
+    def held(self) -> list[StoredPartition]:
+        node, routes = self._broker.node_id, self._broker.routes
+        found = (routes.get((OFFSETS_TOPIC, index)) for index in range(self.partitions))
+        return [
+            self._stored(partition)
+            for partition in found
+            if partition is not None and node in partition.in_sync
+        ]
+
+    def _stored(self, partition: "Partition") -> StoredPartition:
+        bytes_max = self._broker.settings.integer("decompressed.bytes.max")
+        return LogPartition(partition, self._broker.disk, bytes_max)
 
     async def _up_to_date(self, tenure: Tenure) -> "Partition":
         """Returns the partition once this node's catalog is as recent as its election: offsets of
@@ -153,48 +156,24 @@ class TopicOffsetStore:
             raise NotLeader("this node does not lead the group's partition")
         return self._broker.partition(OFFSETS_TOPIC, tenure.partition)
 
-    def _read(self, log: "Log", index: int, offset: int) -> Generator[StoredRecord, None, int]:
-        """Reads up to READ_BYTES_MAX of a partition; returns the next offset to read."""
-        bytes_max = self._broker.settings.integer("decompressed.bytes.max")
-        reached = offset
-        try:
-            for batch in log.batches(offset, READ_BYTES_MAX):
-                for record in iter_records(batch, decompressed_bytes_max=bytes_max):
-                    assert record.key is not None, "a compacted topic takes no other"
-                    yield StoredRecord(index, record.key, record.value, record.timestamp)
-                reached = read_header(batch).next_offset
-        except CorruptBatch as error:
-            # Skipped rather than fatal: without these records a group returns to an older commit
-            # and reads some messages twice; without a coordinator it would read none.
-            past = past_damage(log, reached)
-            events.error(
-                "damaged group records skipped, groups fall back to older commits",
-                partition=index,
-                first_offset=reached,
-                next_offset=past,
-                error=str(error),
-            )
-            return past
-        return reached if reached > offset else log.end_offset
-
     async def append(self, tenure: Tenure, records: Sequence[KeyValue]) -> None:
         now_ms = self._broker.clock.now_ms()
-        for chunk in _chunks(records):
-            partition = self._check(tenure)
-            partition.check_in_sync()
-            await partition.append(
-                build_batch([Record(key, value, timestamp=now_ms) for key, value in chunk])
-            )
+        partition = self._check(tenure)
+        partition.check_in_sync()
+        await partition.append(
+            build_batch([Record(key, value, timestamp=now_ms) for key, value in records])
+        )
 
 
-def _chunks(records: Sequence[KeyValue]) -> Iterator[list[KeyValue]]:
-    chunk: list[KeyValue] = []
+def batches_of(records: Iterable[KeyValue]) -> Iterator[list[KeyValue]]:
+    """Divides records into what fits one batch each."""
+    batch: list[KeyValue] = []
     size = 0
     for record in records:
-        chunk.append(record)
+        batch.append(record)
         size += len(record[0]) + len(record[1] or b"")
         if size >= APPEND_BYTES_MAX:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Protocol
 
-from duolog.broker.groups.offset_store import KeyValue, OffsetStore, Tenure
+from duolog.broker.groups.offset_store import KeyValue, OffsetStore, Tenure, batches_of
 from duolog.core.groups.formats import encode
 from duolog.core.groups.messages import Write
 from duolog.model.errors import CoordinatorNotAvailable, NotLeader, Refusal
@@ -69,7 +69,9 @@ class GroupWriter:
             while queue:
                 while queue and len(batch) < WRITES_TOGETHER_MAX:
                     batch.append(queue.popleft())
-                await self._store.append(self.tenure, _encoded(batch))
+                for records in batches_of(_encoded(batch)):
+                    # Not one tenure for all: a new epoch may begin between two batches.
+                    await self._store.append(self.tenure, records)
                 while batch:
                     self._listener.written(*batch.popleft())
         except NotLeader:

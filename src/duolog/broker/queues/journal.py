@@ -53,7 +53,9 @@ class Journal:
         "on_damage",
         "on_failure",
         "partition",
+        "records_written",
         "retry_ms",
+        "snapshot_bytes",
         "snapshot_offset",
     )
 
@@ -65,6 +67,10 @@ class Journal:
         """The partition with the messages."""
         self.bytes_written = 0
         """Bytes of changes written since the last snapshot."""
+        self.records_written = 0
+        """Number of records of changes written since the last snapshot."""
+        self.snapshot_bytes = 0
+        """Size of the last snapshot."""
         self.snapshot_offset = NO_OFFSET
         """First offset of the newest snapshot that is complete, committed and durable."""
         self.begun_offset = NO_OFFSET
@@ -72,18 +78,27 @@ class Journal:
         self._clock = clock
         self._turn = turn
         self.on_failure: Callable[[], None] = lambda: None
-        """Called after a failed write, to undo the changes applied since the last one."""
+        """Called after a failed write, to take back the changes applied since the last one."""
         self.on_damage: OnDamage = pass_over
         """Called for damage met while the journal is read."""
         self._gathered: list[bytes] = []
         self.retry_ms = 0
-        """Time before which nothing is decided after a failed write: undoing costs more than a
-        write."""
+        """Time of the next try after a failed write; 0 while writes succeed."""
 
     @property
     def end_offset(self) -> int:
         """End offset once the gathered changes, which make one record, are written."""
         return self.partition.log.end_offset + bool(self._gathered)
+
+    @property
+    def is_refused(self) -> bool:
+        """True from a failed write until `try_again` succeeds: nothing may be decided meanwhile."""
+        return self.retry_ms > 0
+
+    @property
+    def is_settled(self) -> bool:
+        """True if all changes so far are written."""
+        return not self._gathered and not self.retry_ms
 
     def write(self, change: Change) -> int:
         """Gathers a change, to be written at the end of this turn. Returns the offset that the
@@ -100,13 +115,27 @@ class Journal:
         gathered, self._gathered = self._gathered, []
         if not gathered:
             return
+        content = b"".join(gathered)
         try:
-            self.bytes_written += self._append(b"".join(gathered))
+            self._append(content)
         except Refusal as refusal:
             self.retry_ms = self._clock.now_ms() + RETRY_MS
-            # The changes are applied already, but not written: they must be undone.
+            # The changes are applied already, but not written: they must be taken back.
             self.on_failure()
             self.partition.refuse_waiting(refusal)
+        else:
+            self.records_written += 1
+            self.bytes_written += len(content)
+
+    def try_again(self) -> None:
+        """Tries whether the journal can be written again, by a record without a change: a change
+        that fails has to be taken back."""
+        try:
+            self._append(b"")
+        except Refusal:
+            self.retry_ms = self._clock.now_ms() + RETRY_MS
+        else:
+            self.retry_ms = 0
 
     def append_piece(self, content: bytes, piece: int, pieces: int) -> None:
         """Writes a piece of a snapshot; raises Refusal if that fails.
@@ -114,14 +143,14 @@ class Journal:
         Gathered changes are written first, because their offset was promised to waiters.
         """
         self.flush()
-        if self.retry_ms > self._clock.now_ms():
-            raise StorageFailed("the journal could not be written a moment ago")
+        if self.retry_ms:
+            raise refused()
         if piece == 0:
             self.begun_offset = self.partition.log.end_offset
         self._append(content, piece, pieces)
 
-    def _append(self, content: bytes, piece: int = 0, pieces: int = 0) -> int:
-        """Appends one record; returns the size of its batch."""
+    def _append(self, content: bytes, piece: int = 0, pieces: int = 0) -> None:
+        """Appends one record."""
         now_ms = self._clock.now_ms()
         self.partition.check_in_sync()
         head = JournalHead(
@@ -135,7 +164,6 @@ class Journal:
         record = Record(key=encode_head(head), value=content, timestamp=now_ms)
         batch = build_batch((record,))
         self.partition.append_alone(memoryview(batch), now_ms, is_own=True)
-        return len(batch)
 
     def last_head(self) -> JournalHead | None:
         """Head of the last record; None if there is none, or it cannot be read."""
@@ -184,3 +212,7 @@ class Journal:
             next_offset=next_offset,
             error=str(error),
         )
+
+
+def refused() -> StorageFailed:
+    return StorageFailed("the queue's journal could not be written a moment ago; try again")

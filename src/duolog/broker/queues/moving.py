@@ -64,19 +64,21 @@ def move_messages(
             done(failure)
 
     def accepted(failure: Refusal | None) -> None:
-        if failure is None and partition.is_gone:
-            failure = not_led()
-        if failure is None:
+        if failure is not None:
+            done(failure)
+            return
+        try:
             end_offset = partition.change(Deleted(tuple(moving), cause))
             if missing:
                 end_offset = partition.change(Deleted(tuple(missing), Cause.UNREADABLE))
-            when_committed(
-                journal.partition,
-                end_offset,
-                lambda failure: done(moving if failure is None else failure),
-            )
-        else:
-            done(failure)
+        except Refusal as refusal:
+            done(refusal)
+            return
+        when_committed(
+            journal.partition,
+            end_offset,
+            lambda failure: done(moving if failure is None else failure),
+        )
 
     # The deliveries must be committed first: a repetition of the move is recognised by their
     # time, which a crash must not undo.

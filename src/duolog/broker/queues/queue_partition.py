@@ -2,8 +2,9 @@
 
 The messages are the records of a topic's partition; the pure machine in core/queues keeps their
 delivery state. A change is gathered for the journal and applied at once; the journal is written
-at the end of the turn, and consumers are told once that is committed. If the write fails, recovery
-rebuilds the state without the change. Everything here runs on the event loop without awaiting.
+at the end of the turn, and consumers are told once that is committed. If the write fails, the state
+is read again without the change (recalls.py). Everything here runs on the event loop without
+awaiting.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -14,12 +15,13 @@ from duolog.broker.damage import past_damage
 from duolog.broker.partition import Partition
 from duolog.broker.queues.doubts import OnDamage, pass_over
 from duolog.broker.queues.identities import MessageIds
-from duolog.broker.queues.journal import Journal
+from duolog.broker.queues.journal import Journal, refused
 from duolog.broker.queues.message_reader import MessageReader
+from duolog.broker.queues.progress import Progress, Tail
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.core.queues.deduplication import Deduplication
 from duolog.core.queues.delivery import Delivery
-from duolog.core.queues.message import delay_of, group_of
+from duolog.core.queues.message import delay_of, group_of, key_of
 from duolog.core.queues.message_batches import build_messages, cut_into_batches
 from duolog.model.errors import CorruptBatch, NotLeader, Refusal
 from duolog.model.limits import STORED_BATCH_OPENED_BYTES_MAX
@@ -67,9 +69,9 @@ class QueuePartition:
         "is_gone",
         "is_quiet",
         "journal",
-        "loaded_offset",
         "on_damage",
         "own_offset",
+        "progress",
         "reader",
         "upkeep_ms",
     )
@@ -99,8 +101,7 @@ class QueuePartition:
         """True if nothing has happened since the timer last rang."""
         self.is_gone = False
         """True once the queue was deleted, or another node leads the partition."""
-        self.loaded_offset = 0
-        """Journal offset of the loaded snapshot, from which changes are replayed."""
+        self.progress = Progress()
         self.own_offset = data.log.end_offset
         """Offset from which on all messages were appended by this object itself."""
         self.is_burying = False
@@ -108,15 +109,21 @@ class QueuePartition:
         self.burial_ms = 0
         """Earliest time of the next move of dead messages: the back-off after a failure."""
         self.enqueued_since_snapshot = 0
+        """Number of messages that the next leader has to read, as far as this one knows."""
         self._clock = clock
         self._on_ready = on_ready
         self._appended: list[_Appended] = []
         """Appends whose messages are not committed yet, in order of offsets."""
 
     def attach(self, journal: Journal, recall: Callable[[], None]) -> None:
-        """Attaches the journal; `recall` rebuilds the delivery state after a failed write."""
+        """Attaches the journal; `recall` takes back changes that could not be written."""
         journal.on_failure = recall
         self.journal = journal
+
+    @property
+    def is_unsettled(self) -> bool:
+        """True while the state may have changes that could not be written."""
+        return self.journal is not None and self.journal.is_refused
 
     def append(
         self, records: Sequence[Record | bytes], traits: Mapping[int, Trait], now_ms: int
@@ -205,7 +212,8 @@ class QueuePartition:
         """Enqueues the log's messages up to the offset by reading every record, step by step.
 
         New messages count as sent now, old ones at their timestamp. But no message expires by a
-        timestamp that a Kafka producer may have made up: then it counts as sent now, too.
+        timestamp that a Kafka producer may have made up: then it counts as sent now, too. Closed
+        between two steps, it leaves a state from which another scan goes on.
         """
         self.own_offset = max(self.own_offset, end_offset)
         delivery = self.delivery
@@ -225,8 +233,35 @@ class QueuePartition:
                 group=group_of(record, fifo=rules.fifo),
                 due_ms=sent_ms + delay_ms if delay_ms else 0,
             )
+            if rules.fifo:
+                self.remember(record, now_ms)
+            if not is_new:
+                self.enqueued_since_snapshot += 1
         # Records missing at the end have expired, were compacted away, or are damaged.
         delivery.skip_to(end_offset)
+
+    def remember(self, record: Record, now_ms: int) -> None:
+        """Remembers the deduplication key of a message that is in the log."""
+        assert record.offset is not None
+        key = key_of(record, by_group=self.progress.scope == "messageGroup")
+        if key is not None:
+            # A Kafka producer may have made up a time that is yet to come.
+            self.deduplication.remember(key, record.offset, min(record.timestamp, now_ms))
+
+    @property
+    def tail(self) -> Tail:
+        """What the next leader has to read after the last snapshot."""
+        journal = self.journal
+        if journal is None:
+            return Tail(self.enqueued_since_snapshot, 0, 0)
+        return Tail(self.enqueued_since_snapshot, journal.records_written, journal.bytes_written)
+
+    @tail.setter
+    def tail(self, tail: Tail) -> None:
+        self.enqueued_since_snapshot = tail.messages
+        if self.journal is not None:
+            self.journal.records_written = tail.journal_records
+            self.journal.bytes_written = tail.journal_bytes
 
     def records(self, first_offset: int, end_offset: int) -> Iterator[Record]:
         """Yields the readable records of a range; damaged ones are passed to `on_damage`."""
@@ -271,7 +306,7 @@ class QueuePartition:
 
         Names them by offset and receive count: a later delivery to somebody else stays.
         """
-        if self.is_gone:
+        if self.is_gone or self.is_unsettled:
             return
         for offset, receive_count in deliveries:
             held = self.delivery.held(offset)
@@ -298,12 +333,15 @@ class QueuePartition:
         that must be committed before anybody is told.
 
         Raises NotLeader if this object no longer serves the partition: should this node lead it
-        again, a new object does, which would not know of the change.
+        again, a new object does, which would not know of the change. Raises StorageFailed while
+        the state may have changes that could not be written.
         """
         if self.is_gone:
             raise not_led()
         journal = self.journal
         assert journal is not None, "a queue opens its journals before it changes anything"
+        if journal.retry_ms:
+            raise refused()
         end_offset = journal.write(change)
         self.delivery.apply(change)
         return end_offset

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from duolog.broker.queues.catalog import QueueEntry
+from duolog.broker.queues.journal import refused
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.receipts import Receipts
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.turn import Turn
 from duolog.config.queue import QueueConfig
-from duolog.model.errors import Refusal, StorageFailed
+from duolog.model.errors import Refusal
 from duolog.model.queue_errors import QueueDoesNotExist
 from duolog.model.usage import Operation
 
@@ -101,8 +102,7 @@ class QueueState:
             return False
         for partition in self.partitions:
             journal = partition.journal
-            # Nearly always zero, which saves reading the clock.
-            if journal is None or (journal.retry_ms and journal.retry_ms > self.clock.now_ms()):
+            if journal is None or journal.retry_ms:
                 return False
         return True
 
@@ -113,9 +113,7 @@ class QueueState:
         elif self.is_writable:
             work()
         elif self.has_journals:
-            refuse(
-                StorageFailed("the queue's journal could not be written a moment ago; try again")
-            )
+            refuse(refused())
         else:
 
             def opened(failure: Refusal | None) -> None:

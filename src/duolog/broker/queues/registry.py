@@ -19,7 +19,7 @@ from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition, not_led
 from duolog.broker.queues.queue_state import QueueState, gone
 from duolog.broker.queues.receipts import Receipts
-from duolog.broker.queues.recovery import recall_deduplication, rules_of
+from duolog.broker.queues.recovery import rules_of
 from duolog.broker.queues.retirement import Retirement
 from duolog.broker.queues.routing.leaders import Leaders
 from duolog.broker.queues.routing.links import NoPeers, QueueLink, RemoteQueue
@@ -82,15 +82,14 @@ class QueueRegistry(LocalDuties, ABC):
         await self.halt()
         self.turn.flush()
         if not self.broker.has_failed:
-            await self._save()
+            await self._upkeep.save_changed(self._of)
         await self.catalog.stop()
 
-    async def _save(self) -> None:
-        """Writes snapshots of changed partitions, so that the next start need not replay."""
-        changed = [each for each in self._of if self._upkeep.has_changed(each)]
-        for partition in changed:
-            self._upkeep.save(partition)
-        await self._upkeep.stop()
+    async def save(self) -> None:
+        """Writes snapshots of what others would have to read, before they lead; called while the
+        other nodes can still copy them, and clients are not served any more."""
+        self.turn.flush()
+        await self._upkeep.save_for_others(self._of)
 
     async def halt(self) -> None:
         """Stops timers and background work."""
@@ -187,9 +186,12 @@ class QueueRegistry(LocalDuties, ABC):
         queue.state.entry = new
         for partition in queue.partitions:
             partition.delivery.rules = rules_of(new.config)
-            if old.config.deduplication_scope != new.config.deduplication_scope:
-                recall_deduplication(partition, new.config, self.clock.now_ms())
             self.rearm(partition)
+        if old.config.deduplication_scope != new.config.deduplication_scope:
+            # Its keys are others now: the last minutes' messages are read again.
+            for index in [each.data.index for each in queue.partitions]:
+                self._serving.reopen(queue, index)
+                await self._serving.until_open(queue, index)
         queue.serve_parked()
 
     async def queue_deleted(self, entry: QueueEntry) -> None:
@@ -230,7 +232,7 @@ class QueueRegistry(LocalDuties, ABC):
     def opened(self, queue: Queue, partition: QueuePartition) -> None:
         self._of[partition] = queue
         self._look_over(queue)
-        if not partition.delivery.is_empty:
+        if not partition.delivery.is_empty or self._upkeep.wants_snapshot(partition):
             self._timekeeper.arm(partition, self.clock.now_ms())
         queue.serve_parked()
 
@@ -274,11 +276,10 @@ class QueueRegistry(LocalDuties, ABC):
         return RemoteQueue(self._peers, node, queue.entry)
 
     def recalled(self, partition: QueuePartition) -> None:
-        """Reacts to an undone change: drops upkeep's conclusions, and rings once writes resume."""
+        """Reacts to changes that were taken back: drops upkeep's conclusions, and rings."""
         self._upkeep.recalled()
         # Long polls may wait for messages that are ready again.
-        assert partition.journal is not None
-        self._timekeeper.arm(partition, partition.journal.retry_ms)
+        self._timekeeper.arm(partition, self.clock.now_ms())
 
     # Services for queues: a QueueOwner.
 
@@ -317,7 +318,12 @@ class QueueRegistry(LocalDuties, ABC):
             partition.upkeep_ms = now_ms + (QUIET_MS if was_quiet else UPKEEP_MS)
         if delivery.tick(now_ms) or (queue.parked and delivery.ready_count):
             queue.serve_parked()
-        if delivery.has_dead and partition.journal is not None and now_ms >= partition.burial_ms:
+        if (
+            delivery.has_dead
+            and partition.journal is not None
+            and now_ms >= partition.burial_ms
+            and not partition.is_unsettled
+        ):
             self._dead_letters.bury(queue, partition)
         self._retirement.look(queue, partition)
         due_ms = delivery.next_deadline_ms()
@@ -368,6 +374,8 @@ class QueueRegistry(LocalDuties, ABC):
         if partition.journal is None:
             if self._upkeep.is_due(partition, now_ms):
                 self.open_journals(queue.state, lambda failure: None)
+            return
+        if partition.is_unsettled:
             return
         undone = partition.delivery.undone_count
         try:

@@ -2,7 +2,8 @@
 
 A partition of a queue is opened when this node leads both its messages and its journal, and
 everything that they held at that moment is committed, so that nothing can be undone. It is closed
-as soon as either is led elsewhere; an opening under way is abandoned then.
+as soon as either is led elsewhere; an opening under way is abandoned then. What was read is kept
+for the next opening.
 """
 
 import asyncio
@@ -14,14 +15,11 @@ from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
 from duolog.broker.queues.doubts import Doubts, pass_over
 from duolog.broker.queues.journal import Journal
+from duolog.broker.queues.kept_states import KeptStates, Key
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
-from duolog.broker.queues.recovery import (
-    open_state,
-    recall_deduplication,
-    recover,
-    rules_of,
-)
+from duolog.broker.queues.recalls import Recalls
+from duolog.broker.queues.recovery import catch_up, open_state, read_state, rules_of
 from duolog.broker.queues.steady_clock import SteadyClock
 from duolog.broker.queues.turn import Turn
 from duolog.core.queues.deduplication import Deduplication
@@ -48,7 +46,8 @@ class ServingOwner(Protocol):
     def closed(self, queue: Queue, partition: QueuePartition) -> None: ...
 
     def recalled(self, partition: QueuePartition) -> None:
-        """Called after the delivery state was rebuilt because the journal could not be written."""
+        """Called when a journal that could not be written can be again: the changes that were not
+        written are taken back."""
         ...
 
 
@@ -61,11 +60,15 @@ class Serving:
         self._doubts = Doubts(broker)
         self._openings: dict[tuple[Queue, int], asyncio.Task[None]] = {}
         """Tasks that open partitions, by queue and index."""
+        self._kept = KeptStates(broker.clock, self._is_held)
+        self._recalls = Recalls(broker, clock, self._read_again, owner.recalled)
         broker.leadership.append(self)
 
     def stop(self) -> None:
         for opening in self._openings.values():
             opening.cancel()
+        self._recalls.stop()
+        self._kept.stop()
 
     # Following leadership.
 
@@ -114,14 +117,26 @@ class Serving:
         self._abandon(queue, index)
         partition = queue.partition(index)
         if partition is not None:
+            self._recalls.end(partition)
             queue.remove(partition)
             self._owner.closed(queue, partition)
+            if partition.journal is not None:
+                partition.progress.journal_offset = partition.journal.partition.log.end_offset
+            self._kept.keep(_key(queue, index), partition)
+
+    def reopen(self, queue: Queue, index: int) -> None:
+        """Closes the partition and opens it again, by a configuration that has changed."""
+        self.end(queue, index)
+        self.begin(queue, index)
 
     def abandon(self, queue: Queue) -> None:
         """Abandons all openings of a deleted queue."""
         for opened, index in list(self._openings):
             if opened is queue:
                 self._abandon(queue, index)
+        for partition in queue.partitions:
+            self._recalls.end(partition)
+        self._kept.forget(queue.entry.id.bytes)
 
     async def until_open(self, queue: Queue, index: int) -> None:
         """Waits until the partition is served, at most OPEN_WAIT_S."""
@@ -163,52 +178,61 @@ class Serving:
     async def _opened(
         self, queue: Queue, data: Partition, journal: Partition | None
     ) -> QueuePartition:
-        config = queue.config
-        partition = QueuePartition(
-            data,
-            Delivery(rules_of(config), data.log.start_offset),
-            Deduplication(),
-            self._clock,
-            queue.became_ready,
-        )
-        if journal is not None:
-            self._attach(queue, partition, journal)
-            for header in journal.log.headers(journal.log.end_offset - 1):
-                # From the last batch itself, not the time index, which a crash may have damaged.
-                self._clock.not_before(header.max_timestamp)
+        partition = self._blank(queue, data, journal)
         doubt = partial(self._doubts.raise_for, data)
         partition.on_damage = partition.reader.on_damage = doubt
         if partition.journal is not None and journal is not None:
+            for header in journal.log.headers(journal.log.end_offset - 1):
+                # From the last batch itself, not the time index, which a crash may have damaged.
+                self._clock.not_before(header.max_timestamp)
             partition.journal.on_damage = partial(self._doubts.raise_for, journal)
-        await open_state(
-            partition, config, self._broker.admission, self._broker.flusher, self._clock.now_ms()
-        )
+        self._kept.take(_key(queue, data.index), partition)
+        config = None
+        try:
+            while config is not queue.config:
+                # The configuration may be changed meanwhile.
+                config = queue.config
+                admission, flusher = self._broker.admission, self._broker.flusher
+                await open_state(partition, config, admission, flusher, self._clock.now_ms())
+        except (Refusal, asyncio.CancelledError):
+            self._kept.keep(_key(queue, data.index), partition)
+            raise
         partition.on_damage = pass_over
         if partition.journal is not None:
             partition.journal.on_damage = pass_over
-        if queue.config is not config:
-            # The configuration was changed meanwhile.
-            partition.delivery.rules = rules_of(queue.config)
-            recall_deduplication(partition, queue.config, self._clock.now_ms())
+        return partition
+
+    def _blank(self, queue: Queue, data: Partition, journal: Partition | None) -> QueuePartition:
+        """A partition of whose state nothing is known yet."""
+        delivery = Delivery(rules_of(queue.config), data.log.start_offset)
+        partition = QueuePartition(data, delivery, Deduplication(), self._clock, queue.became_ready)
+        if journal is not None:
+            self._attach(queue, partition, journal)
         return partition
 
     def _attach(self, queue: Queue, partition: QueuePartition, companion: Partition) -> None:
         journal = Journal(companion, partition.data, self._clock, self._turn)
-        partition.attach(journal, partial(self._recall, queue, partition))
+        partition.attach(journal, partial(self._recalls.begin, queue, partition))
 
-    def _recall(self, queue: Queue, partition: QueuePartition) -> None:
-        """Rebuilds the delivery state without changes that could not be written."""
-        if partition.is_gone:
-            return
-        try:
-            recover(partition, queue.config, self._clock.now_ms())
-        except OSError as error:
-            self._broker.flusher.give_up(error)
-        self._owner.recalled(partition)
+    async def _read_again(self, queue: Queue, partition: QueuePartition) -> None:
+        """Replaces the delivery state by one without the changes that could not be written."""
+        journal = partition.journal
+        assert journal is not None
+        fresh = self._blank(queue, partition.data, journal.partition)
+        now_ms = self._clock.now_ms()
+        await read_state(fresh, queue.config, self._broker.admission, now_ms)
+        # What is still gathered is of the old state: it is written, or taken back with it.
+        journal.flush()
+        catch_up(fresh, queue.config, now_ms)
+        partition.delivery = fresh.delivery
 
     def _leads(self, half: Partition | None) -> bool:
         """True if this node leads the half, even while suspended: it will resume, or be deposed."""
         return half is None or (half.leader == self._broker.node_id and not half.is_following)
+
+    def _is_held(self, partition: Partition) -> bool:
+        """True if this node still holds this copy."""
+        return self._broker.routes.get((partition.topic.id.bytes, partition.index)) is partition
 
     def _data_of(self, queue: Queue, index: int) -> Partition | None:
         topic_id = queue.entry.topic_id
@@ -226,3 +250,7 @@ class Serving:
         if topic is None or topic.id != queue.entry.journal_id:
             return False
         return index < topic.partitions
+
+
+def _key(queue: Queue, index: int) -> Key:
+    return queue.entry.id.bytes, index

@@ -4,12 +4,16 @@ Space is reclaimed when all messages of a segment are done, unless they are reta
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from duolog.broker.partition import Partition
+from duolog.broker.queues.commits import committed
 from duolog.broker.queues.journal import Journal
+from duolog.broker.queues.progress import Tail
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
+from duolog.broker.queues.reading_cost import image_ns, tail_ns
 from duolog.broker.queues.snapshots import SnapshotWriting
 from duolog.core.queues.deduplication import DEDUPLICATION_MS
 from duolog.model.errors import Refusal
@@ -17,9 +21,13 @@ from duolog.observe.logs import get_logger
 from duolog.records.changes import Cause, Trimmed
 
 UPKEEP_MS = 5_000
-SNAPSHOT_AFTER_BYTES = 4 << 20
-"""Journal bytes after which a snapshot is due; twice the last snapshot's size if that is more."""
-SNAPSHOT_AFTER_MESSAGES = 50_000
+SNAPSHOT_AFTER_NS = 100_000_000
+"""CPU time for reading what came after the last snapshot, from which on the next one is due; twice
+that for the last one itself if that is more. Until this is noticed as much may come again."""
+SNAPSHOT_WORTH_NS = 10_000_000
+"""The same for a node that stops, whose partitions others are about to open."""
+SAVED_SECONDS_MAX = 1.0
+"""Time for which a node that stops waits for others to copy its snapshots."""
 TIMES_NOTED = 64
 """Samples of offsets taken per retention period."""
 RECLAIM_BYTES_MIN = 4 << 20
@@ -45,8 +53,6 @@ class Upkeep:
         self._tasks: set[asyncio.Task[None]] = set()
         self._writing: dict[QueuePartition, SnapshotWriting] = {}
         """Snapshots being written, or not yet committed and durable."""
-        self._sizes: dict[QueuePartition, int] = {}
-        """Size of each partition's last snapshot, in bytes."""
         self._lows: dict[QueuePartition, list[tuple[int, int]]] = {}
         """Samples (time, lowest undone offset), for queues that retain deleted messages."""
         self._needed: dict[QueuePartition, list[tuple[int, int]]] = {}
@@ -54,24 +60,10 @@ class Upkeep:
         self._freed: dict[QueuePartition, _Freed] = {}
         """Offsets up to which messages can go once the journals are committed."""
 
-    def has_changed(self, partition: QueuePartition) -> bool:
-        """True if a restart would have to replay changes or messages since the last snapshot."""
-        journal = partition.journal
-        return journal is not None and bool(
-            journal.bytes_written or partition.enqueued_since_snapshot
-        )
-
     def wants_snapshot(self, partition: QueuePartition) -> bool:
-        journal = partition.journal
         if partition in self._writing:
             return True
-        if journal is None:
-            return partition.enqueued_since_snapshot >= SNAPSHOT_AFTER_MESSAGES
-        size = self._sizes.get(partition, 0)
-        return (
-            journal.bytes_written >= max(SNAPSHOT_AFTER_BYTES, 2 * size)
-            or partition.enqueued_since_snapshot >= SNAPSHOT_AFTER_MESSAGES + size // 8
-        )
+        return tail_ns(partition) >= max(SNAPSHOT_AFTER_NS, 2 * image_ns(partition))
 
     def is_due(self, partition: QueuePartition, now_ms: int) -> bool:
         """True if a partition without a journal needs one for its upkeep."""
@@ -101,8 +93,10 @@ class Upkeep:
         partition.reader.forget()
 
     def forget(self, partition: QueuePartition) -> None:
-        self._writing.pop(partition, None)
-        self._sizes.pop(partition, None)
+        writing = self._writing.pop(partition, None)
+        if writing is not None:
+            # The next leader may not find it.
+            partition.tail = partition.tail.plus(writing.tail)
         self._lows.pop(partition, None)
         self._needed.pop(partition, None)
         self._freed.pop(partition, None)
@@ -148,11 +142,11 @@ class Upkeep:
     def _begin(self, partition: QueuePartition, journal: Journal) -> None:
         # Flushed first: the snapshot includes gathered changes, so they must come before it.
         journal.flush()
-        writing = SnapshotWriting(journal, partition.delivery.snapshot())
-        journal.bytes_written = 0
-        partition.enqueued_since_snapshot = 0
+        if partition.is_unsettled:
+            return
+        writing = SnapshotWriting.of(partition)
+        partition.tail = Tail()
         self._writing[partition] = writing
-        self._sizes[partition] = writing.size
         if self._write_piece(partition, writing) and not writing.is_complete:
             task = asyncio.ensure_future(self._write_rest(partition, writing))
             self._tasks.add(task)
@@ -173,8 +167,11 @@ class Upkeep:
             writing.write_piece()
         except Refusal as refusal:
             writing.give_up(refusal)
+            partition.tail = partition.tail.plus(writing.tail)
             del self._writing[partition]
             return False
+        if writing.is_complete and partition.journal is not None:
+            partition.journal.snapshot_bytes = writing.size
         return True
 
     def _reclaim(
@@ -208,6 +205,27 @@ class Upkeep:
     async def stop(self) -> None:
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+    async def save_changed(self, partitions: Iterable[QueuePartition]) -> None:
+        """Writes snapshots so that the next start of a node need not replay anything."""
+        for partition in partitions:
+            if partition.journal is not None and tail_ns(partition):
+                self.save(partition)
+        await self.stop()
+
+    async def save_for_others(self, partitions: Iterable[QueuePartition]) -> None:
+        """Writes snapshots that spare the next leaders a noticeable part of their work; waits
+        until the nodes in sync have them, SAVED_SECONDS_MAX at most."""
+        saved = []
+        for partition in partitions:
+            if partition.journal is not None and tail_ns(partition) >= SNAPSHOT_WORTH_NS:
+                self.save(partition)
+                saved.append(partition.journal)
+        with suppress(TimeoutError, Refusal):
+            async with asyncio.timeout(SAVED_SECONDS_MAX):
+                await self.stop()
+                for journal in saved:
+                    await committed(journal.partition, journal.end_offset)
 
 
 def _before(

@@ -8,11 +8,15 @@ counts both the old and the new set.
 import asyncio
 import contextlib
 
+from duolog.broker.controller.event_log import EventLog
 from duolog.broker.membership.entries import CONTROLLER_EPOCH
 from duolog.broker.partition import Partition
-from duolog.broker.replication.proposal import Proposal, changed_in_sync, resigned
+from duolog.broker.replication.proposal import Proposal, changed_in_sync, resignation
 from duolog.broker.replication.served_copies import ServedCopies
+from duolog.core.controller.events import Event, why_nobody
 from duolog.core.replica.companions import Standing, plan_in_sync
+from duolog.core.replica.resignation import Unfitness
+from duolog.model.partition_state import PartitionState
 from duolog.observe.logs import get_logger
 from duolog.ports.clock import Clock
 from duolog.ports.metastore import Compare, MetaStore, StoreUnavailable
@@ -31,10 +35,18 @@ GroupKey = tuple[bytes, int]
 
 class InSyncSets:
     def __init__(
-        self, node: int, store: MetaStore, copies: ServedCopies, clock: Clock, *, lag_ms_max: int
+        self,
+        node: int,
+        store: MetaStore,
+        copies: ServedCopies,
+        clock: Clock,
+        events: EventLog,
+        *,
+        lag_ms_max: int,
     ) -> None:
         self._node = node
         self._store = store
+        self._events = events
         self._copies = copies
         self._clock = clock
         self._tick_s = min(TICK_MS_MAX, max(1, lag_ms_max // 4)) / 1000
@@ -43,7 +55,8 @@ class InSyncSets:
         self._due: dict[GroupKey, None] = {}
         self._refused: dict[GroupKey, None] = {}
         """Groups whose proposal was refused; not proposed again before the next tick."""
-        self._unfit: dict[Partition, None] = {}
+        self._unfit: dict[Partition, Unfitness] = {}
+        """Partitions whose lead this node was elected for, and has to resign."""
         self._unsettled: list[Proposal] = []
         """Proposals of unknown outcome."""
         self._stirred = asyncio.Event()
@@ -67,9 +80,9 @@ class InSyncSets:
             self._due[key] = None
             self._stirred.set()
 
-    def unfit(self, partition: Partition) -> None:
-        """Resigns the lead of a partition that this node was elected for but lacks records of."""
-        self._unfit[partition] = None
+    def unfit(self, partition: Partition, why: Unfitness) -> None:
+        """Resigns the lead of a partition that this node was elected for but refuses to lead."""
+        self._unfit[partition] = why
         self._stirred.set()
 
     async def run(self) -> None:
@@ -100,12 +113,12 @@ class InSyncSets:
         self._due = {}
         wanted = [*(each for each in self._unsettled if each.is_open), *due]
         unfit = {
-            partition: proposal
-            for partition in self._unfit
-            if (proposal := self._resignation(partition)) is not None
+            partition: Proposal([change])
+            for partition, why in self._unfit.items()
+            if (change := resignation(partition, self._node, why)) is not None
         }
         # A refused resignation is repeated at the next tick, on the newer state.
-        self._unfit = dict.fromkeys(unfit)
+        self._unfit = {partition: self._unfit[partition] for partition in unfit}
         if not wanted and not unfit:
             self._unsettled = []
             return
@@ -121,7 +134,9 @@ class InSyncSets:
         for partition, proposal in unfit.items():
             result = await self._store.transact(proposal.compares(epoch), proposal.operations())
             if result.committed:
-                self._unfit.pop(partition, None)
+                why = self._unfit.pop(partition)
+                (change,) = proposal.changes
+                self._report_resignation(partition, change.state, why)
 
     def _plan(self, key: GroupKey) -> Proposal | None:
         members = [
@@ -146,9 +161,12 @@ class InSyncSets:
         ]
         return Proposal(changes) if changes else None
 
-    def _resignation(self, partition: Partition) -> Proposal | None:
-        change = resigned(partition, self._node)
-        return None if change is None else Proposal([change])
+    def _report_resignation(
+        self, partition: Partition, state: PartitionState, why: Unfitness
+    ) -> None:
+        subject = f"{partition.topic.name}-{partition.index}"
+        text = f"Node {self._node} was elected, but {why.value}. {why_nobody(state)}"
+        self._events.add([Event(self._clock.now_ms(), "leader resigned", subject, text)])
 
     async def _commit(self, proposal: Proposal, epoch: Compare) -> None:
         try:

@@ -9,7 +9,8 @@ from duolog.broker.catalog_entries import encode_state, partition_key
 from duolog.broker.membership.entries import broker_key
 from duolog.broker.partition import Partition
 from duolog.core.replica.leadership import Leadership
-from duolog.model.partition_state import NO_LEADER, PartitionEntry, PartitionState
+from duolog.core.replica.resignation import Unfitness, resigned
+from duolog.model.partition_state import PartitionEntry, PartitionState
 from duolog.ports.metastore import Compare, Put
 
 
@@ -81,7 +82,8 @@ def changed_in_sync(
         )
     if is_same and eligible == old.eligible:
         return None
-    state = msgspec.structs.replace(old, in_sync=in_sync, eligible=eligible)
+    incomplete = tuple(node for node in old.incomplete if node not in in_sync)
+    state = msgspec.structs.replace(old, in_sync=in_sync, eligible=eligible, incomplete=incomplete)
     entering = tuple(
         Compare(broker_key(node), leadership.broker_epoch(node))
         for node in in_sync
@@ -90,22 +92,10 @@ def changed_in_sync(
     return Change(partition, leadership, entry, state, entering)
 
 
-def resigned(partition: Partition, node: int) -> Change | None:
-    """The node's resignation in favour of replicas that have everything; None without any."""
+def resignation(partition: Partition, node: int, why: Unfitness) -> Change | None:
+    """The node's resignation of the lead that it refuses; None if it was not elected, or leads."""
     entry = partition.entry
-    if entry is None or entry.state.leader != node:
+    if entry is None or entry.state.leader != node or partition.leads:
         return None
-    old = entry.state
-    others = tuple(each for each in old.in_sync if each != node)
-    eligible = tuple(each for each in old.eligible if each != node)
-    if not others and not eligible:
-        return None
-    state = msgspec.structs.replace(
-        old,
-        leader=NO_LEADER,
-        leader_epoch=old.leader_epoch + 1,
-        in_sync=others,
-        eligible=eligible,
-        broker_epoch=0,
-    )
+    state = resigned(partition.copy_on(node), entry.state, why)
     return Change(partition, None, entry, state)

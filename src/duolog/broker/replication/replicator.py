@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Coroutine
 
 from duolog.broker.broker import Broker
+from duolog.broker.controller.event_log import EventLog
 from duolog.broker.partition import Partition
 from duolog.broker.replication.copier import Copier, CopyTerms
 from duolog.broker.replication.in_sync import InSyncSets
 from duolog.broker.replication.pace import Pace
 from duolog.broker.replication.served_copies import ServedCopies
+from duolog.core.replica.resignation import Unfitness
 from duolog.ports.metastore import MetaStore
 from duolog.ports.peers import Peers
 
@@ -26,11 +28,13 @@ class Replicator:
         )
         self._pace = Pace(settings.integer("replica.reassignment.bytes.per.second"))
         self.copies = ServedCopies(broker)
+        self._events = EventLog(store, broker.node_id)
         self.in_sync = InSyncSets(
             broker.node_id,
             store,
             self.copies,
             broker.clock,
+            self._events,
             lag_ms_max=settings.integer("replica.lag.time.max.ms"),
         )
         self._copiers: dict[int, Copier] = {}
@@ -51,6 +55,7 @@ class Replicator:
 
     async def stop(self) -> None:
         self.copies.close()
+        self._events.stop()
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
@@ -67,8 +72,8 @@ class Replicator:
             self._followed[partition] = leader
             self._copier(leader).follow(partition)
 
-    def unfit(self, partition: Partition) -> None:
-        self.in_sync.unfit(partition)
+    def unfit(self, partition: Partition, why: Unfitness) -> None:
+        self.in_sync.unfit(partition, why)
 
     def _copier(self, leader: int) -> Copier:
         copier = self._copiers.get(leader)

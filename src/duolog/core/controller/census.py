@@ -1,9 +1,11 @@
 """Trust in what each node held before it registered anew, and what live nodes say. Pure."""
 
+from collections.abc import Mapping
 from enum import Enum, auto
 
 from duolog.core.controller.image import ClusterImage, Member
 from duolog.model.cluster import LiveNode
+from duolog.model.log_end import LogEnd
 from duolog.model.statement import Statement
 
 
@@ -20,6 +22,7 @@ class Standing(Enum):
 class Census:
     def __init__(self, image: ClusterImage) -> None:
         self.live = image.live
+        self._log_ends = image.log_ends
         self._statements: dict[int, Statement] = {}
         """Statements that count: of live nodes, made under their present broker epoch."""
         self._standings: dict[int, Standing] = {}
@@ -72,6 +75,10 @@ class Census:
     def is_always_steady(self, node: int) -> bool:
         """True if the node is steady for every partition."""
         return self._standings.get(node) is Standing.STEADY
+
+    def log_ends(self, member: Member) -> Mapping[int, LogEnd]:
+        """Where the partition's logs end, by node, as far as that was asked."""
+        return self._log_ends.get(member.id, {})
 
     def is_draining(self, node: int) -> bool:
         return node in self.live and self.live[node].draining

@@ -8,7 +8,8 @@ rules, in the order in which they are tried:
 2. Else the first replica that is alive and in sync, preferably one that is not draining.
 3. Else a returned one that was in sync: with the others gone it has all there is.
 4. Else an eligible one: nothing was acknowledged since it was in sync.
-5. Else, only if the topic allows unclean elections, any replica; what it lacks is lost.
+5. Else, only if the topic allows unclean elections, or an operator asks for one: of the live
+   replicas the one with the longest log, by last epoch and end; what it lacks is lost.
 6. Else nobody, until a member of the last in-sync set returns.
 
 A node that is not alive, or has registered anew, leaves the in-sync set as long as somebody stays
@@ -21,7 +22,8 @@ from typing import NamedTuple
 import msgspec
 
 from duolog.core.controller.census import Census, Standing
-from duolog.core.controller.image import Group, Member
+from duolog.core.controller.image import Group, Member, PartitionId
+from duolog.model.cluster import LiveNode
 from duolog.model.partition_state import NO_LEADER, PartitionState
 
 
@@ -83,16 +85,41 @@ def _in_order(group: Group) -> list[int]:
     return order
 
 
+def unclean_candidates(group: Group, census: Census) -> dict[PartitionId, tuple[LiveNode, ...]]:
+    """The live replicas between which an unclean election has to decide, by partition.
+
+    The election waits until `census` knows where their logs end.
+    """
+    if len(group) > 1 and not _shared_replicas(group):
+        apart = [unclean_candidates((member,), census) for member in group]
+        return {partition: nodes for found in apart for partition, nodes in found.items()}
+    if not group[0].topic.is_unclean_allowed or _choose(group, census) is not None:
+        return {}
+    return {
+        member.id: tuple(
+            census.live[node] for node in sync_replicas(member.state) if node in census.live
+        )
+        for member in group
+        if _choose((member,), census) is None
+    }
+
+
 def _choose_apart(group: Group, census: Census) -> list[Choice]:
     """Chooses a leader per companion when no node can lead them all.
 
-    If some companion has no complete replica, an unclean choice for all is the last resort.
+    A companion of which nobody has everything is led uncleanly where that is allowed; else nobody
+    leads any of them. Nothing that the others acknowledged is lost for it.
     """
-    apart = [_choose((member,), census) for member in group]
-    found = [choice for choice in apart if choice is not None]
-    if len(found) == len(group):
-        return found
-    return [_choose_uncleanly(group, census)] * len(group)
+    choices: list[Choice] = []
+    for member in group:
+        choice = _choose((member,), census)
+        if choice is None and group[0].topic.is_unclean_allowed:
+            preferred = choices[0].leader if choices else NO_LEADER
+            choice = choose_uncleanly(member, census, preferred)
+        if choice is None:
+            return [Choice(NO_LEADER)] * len(group)
+        choices.append(choice)
+    return choices
 
 
 def _choose(group: Group, census: Census) -> Choice | None:
@@ -107,15 +134,27 @@ def _choose(group: Group, census: Census) -> Choice | None:
     return None
 
 
-def _choose_uncleanly(group: Group, census: Census) -> Choice:
-    """Chooses nobody, unless the topic allows an election that loses what the new leader lacks."""
-    if group[0].topic.is_unclean_allowed:
-        order = _in_order(group)
-        for fits in (_has_its_disk, _is_alive):
-            leader = _first(order, group, census, fits)
-            if leader is not None:
-                return Choice(leader, is_unclean=True)
-    return Choice(NO_LEADER)
+def choose_uncleanly(member: Member, census: Census, preferred: int = NO_LEADER) -> Choice | None:
+    """The live replica with the longest log; None until that is known of any.
+
+    No other live node has an acknowledged record that this one lacks: the leader of a later epoch
+    had everything that was acknowledged before it, and within one epoch all logs are prefixes of
+    the leader's. Of equal ones `preferred` leads, or else the first that does not drain.
+    """
+    ends = census.log_ends(member)
+    order = [node for node in sync_replicas(member.state) if node in census.live and node in ends]
+    if not order:
+        return None
+    leader = max(
+        order,
+        key=lambda node: (
+            ends[node],
+            node == preferred,
+            not census.is_draining(node),
+            -order.index(node),
+        ),
+    )
+    return Choice(leader, is_unclean=True)
 
 
 Fits = Callable[[Member, int, Census], bool]
@@ -150,14 +189,6 @@ def _is_eligible(member: Member, node: int, census: Census) -> bool:
     )
 
 
-def _has_its_disk(member: Member, node: int, census: Census) -> bool:
-    return census.standing(member, node) in (Standing.STEADY, Standing.RETURNED)
-
-
-def _is_alive(member: Member, node: int, census: Census) -> bool:
-    return node in census.live
-
-
 def _last_in_sync(member: Member, census: Census) -> tuple[int, ...]:
     """The in-sync set without members that may have lost records.
 
@@ -178,11 +209,9 @@ def _settled(member: Member, choice: Choice, census: Census) -> PartitionState:
     state = member.state
     leader = choice.leader
     if choice.is_unclean:
-        in_sync: tuple[int, ...] = (leader,)
-        eligible: tuple[int, ...] = ()
-    else:
-        in_sync = _kept_in_sync(member, leader, census)
-        eligible = _kept_eligible(member, in_sync, census)
+        return _led_uncleanly(member, leader, census)
+    in_sync = _kept_in_sync(member, leader, census)
+    eligible = _kept_eligible(member, in_sync, census)
     if in_sync != state.in_sync or eligible != state.eligible:
         state = msgspec.structs.replace(state, in_sync=in_sync, eligible=eligible)
     if leader == NO_LEADER:
@@ -190,6 +219,24 @@ def _settled(member: Member, choice: Choice, census: Census) -> PartitionState:
     if still_leads(member, leader, census):
         return state
     return elected(state, leader, census.live[leader].epoch)
+
+
+def _led_uncleanly(member: Member, leader: int, census: Census) -> PartitionState:
+    """The state after an unclean election: what the leader has is all that counts.
+
+    Its epoch is above those of all logs that were asked, which the store may not know.
+    """
+    reached = max(end.last_epoch for end in census.log_ends(member).values())
+    epoch = max(member.state.leader_epoch, reached)
+    before = msgspec.structs.replace(
+        member.state,
+        leader_epoch=epoch,
+        in_sync=(leader,),
+        eligible=(),
+        incomplete=(),
+        unclean_epoch=epoch + 1,
+    )
+    return elected(before, leader, census.live[leader].epoch)
 
 
 def _kept_in_sync(member: Member, leader: int, census: Census) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from duolog.model.cluster import LiveNode, NodeRecord
 from duolog.model.load import LoadReport
+from duolog.model.log_end import LogEnd
 from duolog.model.partition_state import PartitionEntry, PartitionState
 from duolog.model.statement import Statement
 
@@ -72,6 +73,9 @@ class ClusterImage:
     data_of: Mapping[uuid.UUID, uuid.UUID] = field(default_factory=dict)
     """Topic of a queue's journal → topic of its messages."""
     loads: Mapping[int, LoadReport] = field(default_factory=dict)
+    log_ends: Mapping[PartitionId, Mapping[int, LogEnd]] = field(default_factory=dict)
+    """Where the logs of live nodes end, by partition and node; only of partitions about which
+    `unclean_candidates` asked."""
     statements: Mapping[int, Statement] = field(default_factory=dict)
     """Last statement of each node; whether it counts yet or still, Census says."""
 

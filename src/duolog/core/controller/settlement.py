@@ -1,14 +1,14 @@
 """Decisions that are due at once after nodes came or went, with their reasons. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
 from duolog.core.controller.census import Census, Standing
 from duolog.core.controller.changes import Change, Decision, difference
-from duolog.core.controller.elections import settle, still_leads
-from duolog.core.controller.events import Event
-from duolog.core.controller.image import ClusterImage, Group, Member
+from duolog.core.controller.elections import settle, still_leads, unclean_candidates
+from duolog.core.controller.events import Event, text_of, why_nobody
+from duolog.core.controller.image import ClusterImage, Group, Member, PartitionId
 from duolog.model.cluster import LiveNode, NodeRecord
 from duolog.model.partition_state import NO_LEADER, PartitionState
 
@@ -19,6 +19,18 @@ def settlement(image: ClusterImage, now_ms: int) -> list[Decision]:
     unsettled = [group for group in image.groups if not _is_settled(group, census)]
     decisions = (_decide(group, census, now_ms) for group in unsettled)
     return [decision for decision in decisions if decision is not None]
+
+
+def wanted_log_ends(image: ClusterImage) -> dict[PartitionId, tuple[LiveNode, ...]]:
+    """The nodes of which must be known where their logs end, before an unclean election."""
+    if not any(topic.is_unclean_allowed for topic in image.topics.values()):
+        return {}
+    census = Census(image)
+    wanted: dict[PartitionId, tuple[LiveNode, ...]] = {}
+    for group in image.groups:
+        if not _is_settled(group, census):
+            wanted |= unclean_candidates(group, census)
+    return wanted
 
 
 def admissions(image: ClusterImage) -> list[NodeRecord]:
@@ -57,10 +69,10 @@ def _decide(group: Group, census: Census, now_ms: int) -> Decision | None:
         if member.id in changed
         for event in _events(member, changed[member.id].state, census, now_ms)
     )
-    return Decision(changes, _leaders(changes, census), events)
+    return Decision(changes, leaders_of(changes, census), events)
 
 
-def _leaders(changes: tuple[Change, ...], census: Census) -> tuple[LiveNode, ...]:
+def leaders_of(changes: tuple[Change, ...], census: Census) -> tuple[LiveNode, ...]:
     leaders = dict.fromkeys(change.state.leader for change in changes)
     return tuple(census.live[node] for node in leaders if node != NO_LEADER)
 
@@ -69,11 +81,12 @@ def _events(member: Member, state: PartitionState, census: Census, now_ms: int) 
     old = member.state
     if state.leader_epoch != old.leader_epoch:
         if state.leader == NO_LEADER:
-            yield Event(now_ms, "leader lost", member.text, _why_nobody(state))
-        elif state.leader in old.in_sync or state.leader in old.eligible:
-            yield Event(now_ms, "leader elected", member.text, _why_elected(old, state))
+            yield Event(now_ms, "leader lost", member.text, why_nobody(state))
+        elif state.is_unclean:
+            text = why_unclean(member, state, census)
+            yield Event(now_ms, "leader elected uncleanly", member.text, text)
         else:
-            yield Event(now_ms, "leader elected uncleanly", member.text, _why_unclean(state))
+            yield Event(now_ms, "leader elected", member.text, _why_elected(old, state))
     left = [node for node in old.in_sync if node not in state.in_sync]
     emptied = [node for node in left if census.standing(member, node) is Standing.EMPTIED]
     if emptied and not state.in_sync and not state.eligible:
@@ -81,7 +94,7 @@ def _events(member: Member, state: PartitionState, census: Census, now_ms: int) 
             now_ms,
             "data lost",
             member.text,
-            f"The last complete replica was on {_nodes(emptied)}, which now has a different data"
+            f"The last complete replica was on {text_of(emptied)}, which now has a different data"
             " directory. Start the node with its old directory, or set"
             " unclean.leader.election.enable for the topic to continue with what others have.",
         )
@@ -91,23 +104,17 @@ def _why_elected(old: PartitionState, state: PartitionState) -> str:
     was = "nobody" if old.leader == NO_LEADER else f"node {old.leader}"
     return (
         f"Node {state.leader} leads in epoch {state.leader_epoch} after {was};"
-        f" in sync: {_nodes(state.in_sync)}."
+        f" in sync: {text_of(state.in_sync)}."
     )
 
 
-def _why_unclean(state: PartitionState) -> str:
-    return (
-        f"Node {state.leader} leads in epoch {state.leader_epoch} though it was not in sync, as"
-        " the topic allows: records that it had not copied are lost."
+def why_unclean(member: Member, state: PartitionState, census: Census) -> str:
+    """The sentences that say whose log was chosen, and what that costs."""
+    ends = census.log_ends(member)
+    others = [f"node {node} at {ends[node].end_offset}" for node in ends if node != state.leader]
+    text = (
+        f"Node {state.leader} leads in epoch {state.leader_epoch} though it may lack acknowledged"
+        f" records, which are then lost. Its log has the latest epoch,"
+        f" {ends[state.leader].last_epoch}, and ends at {ends[state.leader].end_offset}"
     )
-
-
-def _why_nobody(state: PartitionState) -> str:
-    if not state.in_sync and not state.eligible:
-        return "No replica can lead: none is known to have everything."
-    waited_for = dict.fromkeys((*state.in_sync, *state.eligible))
-    return f"No replica can lead before one of these returns: {_nodes(tuple(waited_for))}."
-
-
-def _nodes(nodes: Sequence[int]) -> str:
-    return "node " + ", ".join(map(str, nodes)) if nodes else "none"
+    return f"{text}; the others: {', '.join(others)}." if others else f"{text}."

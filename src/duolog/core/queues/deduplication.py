@@ -1,7 +1,7 @@
 """Recognises a message with a deduplication id that was sent in the last five minutes.
 
-Not part of the delivery state's snapshot: the broker rebuilds it from the last minutes of the log,
-where every message carries its deduplication id, even if it is done.
+Saved behind the delivery state in its snapshots. Without one, the broker rebuilds it from the last
+minutes of the log, where every message carries its deduplication id, even if it is done.
 
 There can be a million keys, so nothing but the key and its offset is kept for each: keys of one
 minute share a table that is forgotten as a whole, and a key's time of sending is found by its
@@ -10,7 +10,13 @@ offset.
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from hashlib import blake2b
+from operator import itemgetter
+from struct import Struct
+
+from duolog.records.deduplication_image import KeyTable
+from duolog.records.delivery_image import from_column, to_column
 
 DEDUPLICATION_MS = 300_000
 GENERATION_MS = 60_000
@@ -20,6 +26,10 @@ search."""
 _KEY_BYTES = 15
 """Digest size: unguessable, yet a quarter less memory than with sixteen bytes, since Python adds
 33 bytes to each and allocates in steps of sixteen."""
+SAVED_KEYS_MAX = 20_000
+"""Keys of a saved table, which is then written, or read, within a few milliseconds."""
+
+_key_of = itemgetter(0)
 
 
 class Deduplication:
@@ -53,6 +63,23 @@ class Deduplication:
             generations.append(_Generation(sent_ms))
         generations[-1].add(key, offset, sent_ms)
 
+    def save(self, end_offset: int) -> Iterator[KeyTable]:
+        """Yields the keys of the messages below the offset, as they are now or were remembered
+        since: more may be remembered between two tables, all of later messages."""
+        for generation in tuple(self._generations):
+            yield from generation.save(end_offset)
+
+    def load(self, table: KeyTable, now_ms: int) -> None:
+        """Adds a saved table; they come in the order in which they were saved.
+
+        The clock of the node that made it may be ahead of ours: its times are capped at `now_ms`.
+        Raises ValueError if the table contradicts itself.
+        """
+        generations = self._generations
+        if not generations or generations[-1].begun_ms != min(table.begun_ms, now_ms):
+            generations.append(_Generation(min(table.begun_ms, now_ms)))
+        generations[-1].load(table, now_ms)
+
     def forget_from(self, offset: int) -> None:
         """Forgets messages from this offset on: their write failed, so they were never sent."""
         while self._generations and not self._generations[-1].truncate(offset):
@@ -67,12 +94,23 @@ class Deduplication:
 class _Generation:
     """Keys of one span of time."""
 
-    __slots__ = ("_first_offsets", "_times_ms", "begun_ms", "ended_ms", "offsets")
+    __slots__ = (
+        "_end_offset",
+        "_first_offsets",
+        "_is_ordered",
+        "_times_ms",
+        "begun_ms",
+        "ended_ms",
+        "offsets",
+    )
 
     def __init__(self, begun_ms: int) -> None:
         self.begun_ms = self.ended_ms = begun_ms
         self.offsets: dict[bytes, int] = {}
-        """Keys in the order in which they were added, which is that of their offsets."""
+        """Keys in the order in which they were added, nearly always that of their offsets."""
+        self._is_ordered = True
+        self._end_offset = 0
+        """Offset after the youngest message."""
         self._first_offsets = array("q")
         self._times_ms = array("q")
         """Time at which messages from the offset at the same index in _first_offsets on were sent;
@@ -81,23 +119,87 @@ class _Generation:
     def add(self, key: bytes, offset: int, sent_ms: int) -> None:
         # An expired twin would keep its place in the order.
         self.offsets.pop(key, None)
+        if offset < self._end_offset:
+            self._add_late(offset, sent_ms)
+        else:
+            self._end_offset = offset + 1
+            if not self._times_ms or self._times_ms[-1] != sent_ms:
+                self._first_offsets.append(offset)
+                self._times_ms.append(sent_ms)
         self.offsets[key] = offset
-        if not self._times_ms or self._times_ms[-1] != sent_ms:
-            self._first_offsets.append(offset)
-            self._times_ms.append(sent_ms)
-            self.ended_ms = max(self.ended_ms, sent_ms)
+        self.ended_ms = max(self.ended_ms, sent_ms)
+
+    def _add_late(self, offset: int, sent_ms: int) -> None:
+        """Notes the time of a message that younger ones have overtaken: a Kafka producer's is
+        remembered once it is committed, the queue's own when they are appended."""
+        self._is_ordered = False
+        at = bisect_right(self._first_offsets, offset)
+        firsts, times = array("q", [offset]), array("q", [sent_ms])
+        if at and (at == len(self._first_offsets) or self._first_offsets[at] > offset + 1):
+            # Those behind it in its stretch keep their time.
+            firsts.append(offset + 1)
+            times.append(self._times_ms[at - 1])
+        self._first_offsets[at:at] = firsts
+        self._times_ms[at:at] = times
 
     def sent_ms(self, offset: int) -> int:
         return self._times_ms[bisect_right(self._first_offsets, offset) - 1]
 
     def truncate(self, end_offset: int) -> bool:
         """Forgets the keys from the offset on; False if none is left."""
+        self._put_in_order()
         offsets = self.offsets
         while offsets and next(reversed(offsets.values())) >= end_offset:
             offsets.popitem()
+        self._end_offset = min(self._end_offset, end_offset)
         kept = bisect_left(self._first_offsets, end_offset)
         del self._first_offsets[kept:], self._times_ms[kept:]
         return bool(offsets)
+
+    def _put_in_order(self) -> None:
+        if not self._is_ordered:
+            self.offsets = dict(sorted(self.offsets.items(), key=itemgetter(1)))
+            self._is_ordered = True
+
+    def save(self, end_offset: int) -> Iterator[KeyTable]:
+        self._put_in_order()
+        keys = tuple(self.offsets)
+        offsets = array("q", self.offsets.values())
+        # Those that are added, or replaced, between two tables are of later messages.
+        firsts, times = self._first_offsets[:], self._times_ms[:]
+        saved = bisect_left(offsets, end_offset)
+        for first in range(0, saved, SAVED_KEYS_MAX):
+            some = offsets[first : min(first + SAVED_KEYS_MAX, saved)]
+            low = max(bisect_right(firsts, some[0]) - 1, 0)
+            high = bisect_right(firsts, some[-1])
+            yield KeyTable(
+                begun_ms=self.begun_ms,
+                keys=b"".join(keys[first : first + len(some)]),
+                offsets=to_column(some),
+                first_offsets=to_column(firsts[low:high]),
+                times_ms=to_column(times[low:high]),
+            )
+
+    def load(self, table: KeyTable, now_ms: int) -> None:
+        offsets = from_column(table.offsets)
+        firsts, times = from_column(table.first_offsets), from_column(table.times_ms)
+        if len(table.keys) != _KEY_BYTES * len(offsets) or len(firsts) != len(times):
+            raise ValueError("a table of deduplication keys whose columns differ in length")
+        if not offsets:
+            return
+        if not firsts or firsts[0] > offsets[0]:
+            raise ValueError("deduplication keys without a time")
+        if max(times) > now_ms:
+            times = array("q", (min(each, now_ms) for each in times))
+        keys = map(_key_of, Struct(f"{_KEY_BYTES}s").iter_unpack(table.keys))
+        self.offsets.update(zip(keys, offsets, strict=True))
+        self._end_offset = offsets[-1] + 1
+        if self._first_offsets and firsts[0] <= self._first_offsets[-1]:
+            # A stretch that two tables share.
+            firsts, times = firsts[1:], times[1:]
+        self._first_offsets += firsts
+        self._times_ms += times
+        self.ended_ms = max(self.ended_ms, max(times, default=self.ended_ms))
 
 
 def deduplication_key(dedup_id: bytes, group: bytes | None) -> bytes:

@@ -205,6 +205,14 @@ def moved_key(record: Record) -> bytes | None:
     return None if move is None else deduplication_key(b"\0moved:" + move, None)
 
 
+def key_of(record: Record, *, by_group: bool) -> bytes | None:
+    """Deduplication key of a message in a FIFO queue's log; None if it has none."""
+    key = moved_key(record)
+    if key is None and (given := deduplication_id_of(record)) is not None:
+        key = deduplication_key(given, group_of(record, fifo=True) if by_group else None)
+    return key
+
+
 def source_of(record: Record) -> str | None:
     return _text(_header(record, SOURCE)) if record.headers else None
 

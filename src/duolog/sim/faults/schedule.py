@@ -11,12 +11,15 @@ from types import MappingProxyType
 from duolog.sim.cluster import Cluster
 from duolog.sim.faults import disks, links, processes, surroundings
 from duolog.sim.faults.scene import Fault, Scene, Undo
+from duolog.sim.faults.wounds import Wounds
 from duolog.sim.world import NS_PER_S
 
 KINDS: Mapping[str, Fault] = MappingProxyType(
     {**processes.KINDS, **links.KINDS, **disks.KINDS, **surroundings.KINDS}
 )
 
+EVERYWHERE = frozenset(("power-cut-of-all", "store-fail-over"))
+"""Kinds that hurt all nodes."""
 FIRST_SECONDS = 3.0
 PAUSE_SECONDS = (0.5, 3.5)
 DURATION_SECONDS = (0.2, 6.0)
@@ -30,8 +33,9 @@ class Faults:
         self.log: list[str] = []
         """Every fault with its time, printed when a seed is replayed."""
         self.count = 0
+        self.wounds = Wounds(lambda: cluster.world.now_ns)
         self._kinds = [kind for kind in KINDS if not only or kind in only]
-        self._undone: dict[int, tuple[str, Undo]] = {}
+        self._undone: dict[int, tuple[str, Undo, list[int]]] = {}
 
     async def run(self, seconds: float) -> None:
         """Cause faults for so many seconds, then mend everything."""
@@ -59,14 +63,18 @@ class Faults:
         duration = self._random.uniform(*DURATION_SECONDS)
         self.count += 1
         self._note(f"{kind}, node {number}, for {duration:.3f} s")
-        self._undone[self.count] = (f"{kind}, node {number}", KINDS[kind](self.scene, number))
+        hurt = [*self._cluster.numbers] if kind in EVERYWHERE else [number]
+        self.wounds.begin(hurt)
+        undo = KINDS[kind](self.scene, number)
+        self._undone[self.count] = (f"{kind}, node {number}", undo, hurt)
         self._cluster.world.after(int(duration * NS_PER_S), self._end, self.count)
 
     def _end(self, key: int) -> None:
         if key in self._undone:
-            what, undo = self._undone.pop(key)
+            what, undo, hurt = self._undone.pop(key)
             self._note(f"end of {what}")
             undo()
+            self.wounds.end(hurt)
 
     def _note(self, what: str) -> None:
         self.log.append(f"{self._cluster.world.now_ns / NS_PER_S:10.6f} {what}")

@@ -18,9 +18,22 @@ class StateOracle:
         self._states: dict[str, PartitionState] = {}
         self._decode = msgspec.json.Decoder(PartitionState).decode
 
+    @property
+    def incomplete(self) -> list[str]:
+        """Partitions that have no leader, or replicas that are not in sync."""
+        return [
+            key
+            for key, state in self._states.items()
+            if state.leader == NO_LEADER or {*state.in_sync} != {*state.replicas}
+        ]
+
     def __call__(self, change_set: ChangeSet) -> None:
         for change in change_set.changes:
-            if change.key.startswith(PARTITIONS_PREFIX) and change.entry is not None:
+            if not change.key.startswith(PARTITIONS_PREFIX):
+                continue
+            if change.entry is None:
+                self._states.pop(change.key, None)
+            else:
                 new = self._decode(change.entry.value)
                 old = self._states.get(change.key)
                 self._states[change.key] = new

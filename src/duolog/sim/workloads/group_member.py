@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duolog.sim.oracle.groups import GroupOracle
+from duolog.sim.oracle.service import ServiceOracle
 from duolog.sim.oracle.topics import TopicOracle
 from duolog.sim.workloads.kafka_client import KafkaClient, Refused
 from duolog.sim.workloads.kafka_link import LinkLost
@@ -28,6 +29,7 @@ class GroupMember:
         client: KafkaClient,
         topics: TopicOracle,
         oracle: GroupOracle,
+        service: ServiceOracle,
         topic: str,
         partitions: int,
     ) -> None:
@@ -35,6 +37,7 @@ class GroupMember:
         self._client = client
         self._topics = topics
         self._oracle = oracle
+        self._service = service
         self._topic = topic
         self._partitions = partitions
         self._member_id = ""
@@ -160,8 +163,11 @@ class GroupMember:
             "group_instance_id": None,
             "topics": [{"name": self._topic, "partitions": [committed]}],
         }
+        what = f"commit of {self._topic}-{partition}"
+        asked_ns = self._service.asked(what)
         response = await self._ask(ApiKey.OFFSET_COMMIT, fields)
         _check(response.topics[0].partitions[0])
+        self._service.answered(what, asked_ns)
         self._oracle.acknowledged(partition, offset, self._world.now_ns)
 
 

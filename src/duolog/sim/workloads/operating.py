@@ -26,6 +26,8 @@ REPLICAS_MIN = 2
 """Smallest replica count asked for: a single copy could be the one on the wiped disk."""
 PARTITIONS_MAX = 3
 PREFERRED = 0
+JOURNALS = "__queue."
+"""Prefix of topics whose replicas follow those of a queue's messages."""
 
 
 class OperatorLoad:
@@ -51,6 +53,8 @@ class OperatorLoad:
             self._actions.append(self._spread)
         self._working: asyncio.Task[None] | None = None
         self._stopping = False
+        self._is_whole = False
+        """True once every node has a copy of each partition."""
         self.log: list[str] = []
         """Every operation with its time, printed when a seed is replayed."""
 
@@ -61,7 +65,7 @@ class OperatorLoad:
         self._working = self._cluster.client_process.loop.create_task(self._run())
 
     async def finish(self) -> None:
-        """Bring all drained nodes back."""
+        """Bring all drained nodes back, and give each partition a copy on every node."""
         assert self._working is not None
         self._stopping = True
         await self._cluster.as_client(_done(self._working))
@@ -76,6 +80,9 @@ class OperatorLoad:
             await asyncio.sleep(self._random.uniform(*PAUSE_SECONDS))
         while self._drained is not None:
             await self._try(self._drain)
+            await self._client.pause()
+        while not self._is_whole:
+            await self._try(self._complete)
             await self._client.pause()
 
     async def _try(self, action: Callable[[], Awaitable[str]]) -> None:
@@ -102,6 +109,16 @@ class OperatorLoad:
         nodes = [*self._cluster.numbers]
         count = self._random.randint(min(REPLICAS_MIN, len(nodes)), len(nodes))
         return await self._alter(topic, partition, self._random.sample(nodes, count))
+
+    async def _complete(self) -> str:
+        """Ask for a copy of each partition on every node, until there is one."""
+        nodes = [*self._cluster.numbers]
+        fewer = [at for at, replicas in await self._described() if len(replicas) < len(nodes)]
+        for topic, partition in fewer:
+            if not topic.startswith(JOURNALS):
+                await self._alter(topic, partition, nodes)
+        self._is_whole = not fewer
+        return f"{len(fewer)} partitions get more copies"
 
     async def _cancel(self) -> str:
         topic, partition = self._random.choice(await self._partitions())
@@ -144,13 +161,16 @@ class OperatorLoad:
     async def _partitions(self) -> list[tuple[str, int]]:
         """All partitions that can be moved; journals are left out, as they follow their queue's
         messages."""
+        return [at for at, _ in await self._described() if not at[0].startswith(JOURNALS)]
+
+    async def _described(self) -> list[tuple[tuple[str, int], list[int]]]:
+        """All partitions with the nodes of their replicas."""
         fields = {"topics": None, "allow_auto_topic_creation": False}
         described: Any = await self._client.call_any(ApiKey.METADATA, fields)
         found = [
-            (topic.name, each.partition_index)
+            ((topic.name, each.partition_index), [*each.replica_nodes])
             for topic in described.topics
             for each in topic.partitions
-            if not topic.name.startswith("__queue.")
         ]
         if not found:
             raise LinkLost

@@ -5,6 +5,7 @@ from random import Random
 
 from duolog.records.builder import build_batch
 from duolog.records.record import Record
+from duolog.sim.oracle.service import ServiceOracle
 from duolog.sim.oracle.topics import TopicOracle
 from duolog.sim.workloads.kafka_client import NO_ERROR, KafkaClient, Refused
 from duolog.sim.workloads.kafka_link import LinkLost
@@ -19,7 +20,15 @@ TIMEOUT_MS = 4_000
 
 
 class Producer:
-    def __init__(self, name: str, client: KafkaClient, oracle: TopicOracle, random: Random) -> None:
+    def __init__(
+        self,
+        name: str,
+        client: KafkaClient,
+        oracle: TopicOracle,
+        service: ServiceOracle,
+        random: Random,
+    ) -> None:
+        self._service = service
         self._name = name
         self._client = client
         self._oracle = oracle
@@ -79,7 +88,9 @@ class Producer:
                 {"name": topic, "partition_data": [{"index": partition, "records": batch}]}
             ],
         }
+        what = f"produce to {topic}-{partition}"
         while True:
+            asked_ns = self._service.asked(what)
             try:
                 node = await self._client.leader(topic, partition)
                 response = await self._client.call(
@@ -88,6 +99,7 @@ class Producer:
                 result = response.responses[0].partition_responses[0]
                 code = int(result.error_code)
                 if code == NO_ERROR:
+                    self._service.answered(what, asked_ns)
                     offset: int = result.base_offset
                     return offset
                 if code in PERMANENT:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from duolog.sim.cluster import Cluster
 from duolog.sim.oracle.queues import QueueOracle
+from duolog.sim.oracle.service import ServiceOracle
 from duolog.sim.oracle.verdict import Verdict
 from duolog.sim.workloads.queue_client import Asker
 from duolog.sim.workloads.queue_plan import HIGH_THROUGHPUT, QueuePlan, plan_queues
@@ -38,7 +39,8 @@ class _Load:
 
 
 class QueueLoad:
-    def __init__(self, cluster: Cluster, verdict: Verdict) -> None:
+    def __init__(self, cluster: Cluster, verdict: Verdict, service: ServiceOracle) -> None:
+        self._service = service
         self._cluster = cluster
         self._loop = cluster.client_process.loop
         self._receiving: list[asyncio.Task[None]] = []
@@ -137,6 +139,7 @@ class QueueLoad:
             world,
             self._asker(who),
             load.oracle,
+            self._service,
             world.seed.random(who),
             load.url,
             delay_seconds=load.plan.delay_seconds,
@@ -149,7 +152,9 @@ class QueueLoad:
         who, world = f"{load.plan.name} {name}", self._cluster.world
         url = load.dead_url if is_dead else load.url
         random = world.seed.random(who)
-        receiver = Receiver(world, self._asker(who), load.oracle, random, url, is_dead=is_dead)
+        receiver = Receiver(
+            world, self._asker(who), load.oracle, self._service, random, url, is_dead=is_dead
+        )
         load.receivers.append(receiver)
         self._receiving.append(self._loop.create_task(receiver.run()))
 

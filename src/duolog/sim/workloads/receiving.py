@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from duolog.client.errors import ClientError
 from duolog.sim.oracle.queues import Delivered, QueueOracle
+from duolog.sim.oracle.service import ServiceOracle
 from duolog.sim.workloads.queue_client import Asker
 from duolog.sim.world import NS_PER_S, World
 from duolog.wire.sqs.messages import (
@@ -51,6 +52,7 @@ class Receiver:
         world: World,
         asker: Asker,
         oracle: QueueOracle,
+        service: ServiceOracle,
         random: Random,
         url: str,
         *,
@@ -60,6 +62,7 @@ class Receiver:
         self._world = world
         self._asker = asker
         self._oracle = oracle
+        self._service = service
         self._random = random
         self._url = url
         self._is_dead = is_dead
@@ -85,6 +88,9 @@ class Receiver:
             wait_time_seconds=WAIT_SECONDS,
         )
         asked_ns = self._world.now_ns
+        what = f"receive from {self._url.rpartition('/')[2]}"
+        if not self._is_dead:
+            self._service.asked(what)
         try:
             result = await self._asker.ask(request, seconds_max=WAIT_SECONDS + 3)
         except ClientError:
@@ -92,6 +98,8 @@ class Receiver:
             return []
         messages = [_taken(each) for each in result.messages or []]
         self.received += len(messages)
+        if messages:
+            self._service.answered(what, asked_ns)
         self._oracle.received(
             [
                 Delivered(taken.body, message_id, taken.receives, self._is_dead)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from duolog.client.errors import ClientError
 from duolog.sim.oracle.queues import QueueOracle
+from duolog.sim.oracle.service import ServiceOracle
 from duolog.sim.workloads.queue_client import Asker
 from duolog.sim.world import NS_PER_S, World
 from duolog.wire.sqs.messages import (
@@ -44,6 +45,7 @@ class Sender:
         world: World,
         asker: Asker,
         oracle: QueueOracle,
+        service: ServiceOracle,
         random: Random,
         url: str,
         *,
@@ -53,6 +55,7 @@ class Sender:
         self._world = world
         self._asker = asker
         self._oracle = oracle
+        self._service = service
         self._random = random
         self._url = url
         self._delay_seconds = delay_seconds
@@ -85,14 +88,19 @@ class Sender:
     async def _send(self, messages: Sequence[Outgoing]) -> list[Outgoing]:
         """Send messages and return those refused. Raises ClientError when any may have been
         taken."""
+        what = f"send to {self._url.rpartition('/')[2]}"
+        asked_ns = self._service.asked(what)
         if len(messages) == 1:
             result = await self._asker.ask(self._single(messages[0]))
             self._oracle.sent(messages[0].body, result.message_id)
+            self._service.answered(what, asked_ns)
             return []
         entries = [self._entry(str(at), each) for at, each in enumerate(messages)]
         result = await self._asker.ask(SendMessageBatchRequest(self._url, entries))
         for each in result.successful:
             self._oracle.sent(messages[int(each.id)].body, each.message_id)
+        if not result.failed:
+            self._service.answered(what, asked_ns)
         return [messages[at] for at in sorted(int(each.id) for each in result.failed)]
 
     def _single(self, message: Outgoing) -> SendMessageRequest:

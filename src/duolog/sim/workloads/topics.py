@@ -5,6 +5,7 @@ from functools import partial
 
 from duolog.sim.cluster import Cluster
 from duolog.sim.oracle.groups import GroupOracle
+from duolog.sim.oracle.service import ServiceOracle
 from duolog.sim.oracle.topics import TopicOracle
 from duolog.sim.oracle.verdict import Verdict
 from duolog.sim.workloads.group_member import GroupMember
@@ -25,7 +26,10 @@ SEGMENT_BYTES = 16 * 1024
 
 
 class TopicLoad:
-    def __init__(self, cluster: Cluster, verdict: Verdict, *, with_group: bool) -> None:
+    def __init__(
+        self, cluster: Cluster, verdict: Verdict, service: ServiceOracle, *, with_group: bool
+    ) -> None:
+        self._service = service
         self._cluster = cluster
         self._loop = cluster.client_process.loop
         self.oracle = TopicOracle(verdict)
@@ -42,11 +46,13 @@ class TopicLoad:
 
     def _producer(self, name: str) -> Producer:
         random = self._cluster.world.seed.random(name)
-        return Producer(name, self._client(name), self.oracle, random)
+        return Producer(name, self._client(name), self.oracle, self._service, random)
 
     def _member(self, name: str) -> GroupMember:
-        world = self._cluster.world
-        return GroupMember(world, self._client(name), self.oracle, self.groups, TOPIC, PARTITIONS)
+        client = self._client(name)
+        return GroupMember(
+            self._cluster.world, client, self.oracle, self.groups, self._service, TOPIC, PARTITIONS
+        )
 
     async def prepare(self) -> None:
         nodes = len(self._cluster.numbers)

@@ -19,6 +19,8 @@ class PeerKind(IntEnum):
     CATCH_UP_QUEUES = 6
     CATCH_UP_NODES = 7
     """Answered once the other node has applied a revision of the registrations."""
+    LOG_ENDS = 8
+    """Where the other node's logs of some partitions end."""
 
     QUEUE_SEND = 16
     """First of the kinds by which a front end uses the partitions of a queue that the other node

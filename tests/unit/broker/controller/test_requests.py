@@ -16,6 +16,7 @@ from duolog.model.errors import (
     NoReassignmentInProgress,
     PreferredLeaderNotAvailable,
 )
+from duolog.model.log_end import LogEnd
 from duolog.model.partition_state import NO_LEADER
 from duolog.ports.metastore import Put
 
@@ -144,6 +145,26 @@ async def test_an_operator_may_go_on_with_what_is_left(bench) -> None:
     )
     with pytest.raises(EligibleLeadersNotAvailable):
         await requests.elect_uncleanly("orders", 0)
+
+
+async def test_an_operator_goes_on_with_the_longest_log_and_leaves_no_live_one_out(bench) -> None:
+    topic = await topic_on(bench, 1, 2, 3)
+    nobody = await bench.state(topic)
+    refused = msgspec.structs.replace(
+        nobody, leader=NO_LEADER, leader_epoch=1, broker_epoch=0, in_sync=(), incomplete=(1, 2, 3)
+    )
+    await bench.store.transact([], [Put(partition_key(topic, 0), encode_state(refused))])
+    catalog, requests = bench.nodes[4].catalog, bench.nodes[4].requests
+    await eventually(lambda: catalog.partition_state(catalog.get("orders"), 0) == refused)
+    bench.survey.ends = {1: LogEnd(0, 200), 3: LogEnd(0, 6_000)}
+    bench.survey.silent = {3}
+    with pytest.raises(EligibleLeadersNotAvailable, match="node 3 is alive and may have the long"):
+        await requests.elect_uncleanly("orders", 0)
+    bench.survey.silent.clear()
+    await requests.elect_uncleanly("orders", 0)
+    state = await bench.state(topic)
+    assert (state.leader, state.in_sync, state.incomplete) == (3, (3,), ())
+    assert state.is_unclean
 
 
 async def test_a_node_that_drains_is_emptied(bench) -> None:

@@ -55,6 +55,27 @@ async def test_the_next_leader_knows_what_is_in_flight_and_what_is_done(
     assert await other.counts("work") == (0, 0, 0)
 
 
+async def test_a_node_that_stops_spares_the_next_leader_what_it_knows(
+    cluster: QueueCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "SNAPSHOT_WORTH_NS", 1)
+    name = "work.fifo"
+    await make(cluster, name, FifoQueue="true")
+    one = cluster.node(1)
+    message = Outgoing("a", group_id="g", deduplication_id="1")
+    await one.send(name, message)
+    await one.receive(name, visibility_ms=HIDDEN_MS)
+    await one.queues.save()
+    await cluster.elect_all(name, 0, 2, in_sync=(2, 3))
+    two = cluster.node(2)
+    await eventually(lambda: two.partition_of(name) is not None)
+    partition = two.partition_of(name)
+    assert partition is not None
+    assert partition.tail == (0, 0, 0)
+    await two.send(name, message)
+    assert await two.counts(name) == (0, 1, 0)
+
+
 async def test_requests_wait_for_the_next_leader(cluster: QueueCluster) -> None:
     await make(cluster)
     await cluster.node(1).send("work", Outgoing("a"))
@@ -339,7 +360,7 @@ async def test_a_journal_is_made_beside_its_messages(cluster: QueueCluster) -> N
 async def test_snapshots_reach_the_followers(
     cluster: QueueCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_BYTES", 1)
+    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_NS", 1)
     await make(cluster)
     one = cluster.node(1)
     await one.send("work", *(Outgoing(str(each)) for each in range(5)))
@@ -441,6 +462,8 @@ async def test_a_queue_is_not_opened_where_what_others_have_is_damaged(
 ) -> None:
     await cluster.elect_all("work", 0, 2)
     await eventually(lambda: damaged.partition_of("work") is None)
+    queue = damaged.queues.local("work")
+    damaged.queues._serving._kept.forget(queue.entry.id.bytes)
     await cluster.elect_all("work", 0, 1)
     await eventually(lambda: damaged.broker.doubted)
     assert damaged.partition_of("work") is None

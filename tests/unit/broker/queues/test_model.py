@@ -33,8 +33,7 @@ RETAIN_SECONDS = 900
 GROUPS = ("a", "b", "c")
 
 SMALL = {
-    (upkeep, "SNAPSHOT_AFTER_BYTES"): 1_000,
-    (upkeep, "SNAPSHOT_AFTER_MESSAGES"): 10,
+    (upkeep, "SNAPSHOT_AFTER_NS"): 60_000,
     (upkeep, "RECLAIM_BYTES_MIN"): 1,
     (recovery, "IN_FLIGHT_MAX"): IN_FLIGHT_MAX,
 }

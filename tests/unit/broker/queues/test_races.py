@@ -8,7 +8,11 @@ import pytest
 from tests.fakes.held_disk import HeldDisk
 from tests.fakes.queue_house import QueueHouse, bodies, redrive
 
+from duolog.broker.queues import serving
+from duolog.broker.queues.journal import RETRY_MS
+from duolog.broker.queues.recovery import read_state
 from duolog.core.queues.message import MessageAttribute, Outgoing
+from duolog.model.errors import StorageFailed
 from duolog.model.queue_errors import QueueNameExists, UnsupportedOperation
 
 
@@ -153,35 +157,31 @@ def test_a_group_stays_in_order_while_its_queue_grows(house: QueueHouse, disk: H
     assert house.receive("work.fifo", 10) == []
 
 
-def test_a_full_disk_costs_one_recovery_and_not_one_for_each_request(
+def test_a_full_disk_costs_one_reading_for_as_long_as_it_is_full(
     house: QueueHouse, disk: HeldDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.create("work")
     house.send("work", Outgoing("a"))
     (held,) = house.receive("work", visibility_ms=60_000)
-    recalls: list[Any] = []
-    recall = house.queues._serving._recall
-    journal = house.queue("work").partitions[0].journal
-    assert journal is not None
-    monkeypatch.setattr(
-        journal, "on_failure", lambda: recalls.append(recall(*journal_owner(house, "work")))
-    )
+    readings: list[object] = []
+
+    async def read_and_count(*args: Any) -> None:
+        readings.append(args)
+        await read_state(*args)
+
+    monkeypatch.setattr(serving, "read_state", read_and_count)
     disk.capacity_bytes = 0
     for _ in range(10):
-        with pytest.raises(Exception, match="written"):
+        with pytest.raises(StorageFailed, match="written"):
             house.delete("work", held.receipt_handle)
-    assert len(recalls) == 1
+        house.advance(RETRY_MS)
+    assert len(readings) == 1
     disk.capacity_bytes = None
-    house.advance(3_000)
+    house.advance(RETRY_MS)
     assert house.delete("work", held.receipt_handle) == [None]
     house.crash()
     house.advance(120_000)
     assert house.receive("work") == []
-
-
-def journal_owner(house: QueueHouse, name: str) -> tuple[Any, Any]:
-    queue = house.queue(name)
-    return queue, queue.partitions[0]
 
 
 def test_what_is_left_of_a_deleted_queue_is_not_the_next_ones(

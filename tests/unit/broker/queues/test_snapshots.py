@@ -1,5 +1,6 @@
 """Snapshots of the delivery state in a queue's journal: whatever happens, what was told holds."""
 
+from errno import EIO
 from random import Random
 from typing import Any
 
@@ -7,13 +8,15 @@ import pytest
 from tests.fakes.disk import FakeDisk
 from tests.fakes.queue_house import QueueHouse, bodies
 
+from duolog.broker.queues import reading_cost, topics, upkeep
 from duolog.broker.queues import snapshots as snapshots_module
-from duolog.broker.queues import topics, upkeep
 from duolog.broker.queues.journal import Journal
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.registry import QUIET_MS
-from duolog.broker.queues.snapshots import SnapshotWriting, snapshots
+from duolog.broker.queues.snapshots import SnapshotWriting, searching, snapshots
 from duolog.core.queues.message import Outgoing
+from duolog.records.deduplication_image import SavedKeys, encode_saved_keys
+from duolog.records.delivery_image import decode_image
 from duolog.records.header import HEADER_BYTES
 
 MESSAGES = 12
@@ -181,7 +184,7 @@ def flip(disk: FakeDisk, journal: Journal, offset: int) -> None:
 def test_the_journal_forgets_what_lies_before_the_last_two_snapshots(
     house: QueueHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_BYTES", 1_000)
+    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_NS", 300_000)
     monkeypatch.setattr(topics, "JOURNAL_SEGMENT_BYTES", 16_384)
     house.create("work")
     kept = []
@@ -205,7 +208,7 @@ def test_the_journal_forgets_what_lies_before_the_last_two_snapshots(
 def test_the_journal_is_kept_as_long_as_deleted_messages_are(
     house: QueueHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_BYTES", 1_000)
+    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_NS", 300_000)
     monkeypatch.setattr(topics, "JOURNAL_SEGMENT_BYTES", 16_384)
     house.create("work", **{"duolog:RetainDeleted": "3600"})
     starts = []
@@ -300,3 +303,120 @@ def test_power_cuts_in_os_mode_lose_no_message_that_is_durable(
 async def _sync(house: QueueHouse) -> None:
     house.broker.flusher.request(partition_of(house).data)
     await house.broker.flusher.drain()
+
+
+FIFO = {"FifoQueue": "true"}
+ONCE = Outgoing("once", group_id="g", deduplication_id="1")
+
+
+def handle_once(house: QueueHouse, **attributes: str) -> None:
+    """A message was sent, received and deleted; its repetition must be recognised."""
+    house.create("work.fifo", **FIFO, **attributes)
+    house.send("work.fifo", ONCE)
+    (received,) = house.receive("work.fifo")
+    house.delete("work.fifo", received.receipt_handle)
+
+
+def is_repetition(house: QueueHouse) -> bool:
+    house.send("work.fifo", ONCE)
+    return house.queue("work.fifo").counts() == (0, 0, 0)
+
+
+def test_deduplication_is_in_the_snapshot(house: QueueHouse) -> None:
+    handle_once(house)
+    house.restart()
+    partition = house.queue("work.fifo").partitions[0]
+    assert partition.enqueued_since_snapshot == 0
+    assert len(partition.deduplication) == 1
+    assert is_repetition(house)
+
+
+@pytest.mark.parametrize("how", ["of an unknown version", "damaged", "of the last release"])
+def test_deduplication_that_a_snapshot_does_not_tell_is_read_from_the_messages(
+    house: QueueHouse, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    def unusable(saved: SavedKeys) -> bytes:
+        return b"\x07" if how == "of an unknown version" else encode_saved_keys(saved)[:-1]
+
+    monkeypatch.setattr(snapshots_module, "encode_saved_keys", unusable)
+    if how == "of the last release":
+        monkeypatch.setattr(SnapshotWriting, "of", lambda partition: image_only(partition))
+    handle_once(house)
+    house.restart()
+    partition = house.queue("work.fifo").partitions[0]
+    assert partition.journal is not None
+    assert partition.journal.snapshot_offset != -1
+    assert partition.enqueued_since_snapshot == 1
+    assert is_repetition(house)
+
+
+def image_only(partition: QueuePartition) -> SnapshotWriting:
+    assert partition.journal is not None
+    return SnapshotWriting(partition.journal, partition.delivery.snapshot())
+
+
+def test_an_image_is_read_by_a_node_that_knows_no_deduplication_keys(
+    house: QueueHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots_module, "PIECE_BYTES", 40)
+    handle_once(house)
+    house.restart()
+    journal = house.queue("work.fifo").partitions[0].journal
+    assert journal is not None
+    (found, *_) = filter(None, searching(journal, with_keys=False))
+    assert decode_image(found.image).fifo
+    pieces = [each.head for each in journal.entries(found.offset) if each.head.pieces]
+    assert [each.piece for each in pieces] == list(range(pieces[0].pieces + 2))
+
+
+def test_deduplication_by_another_scope_is_read_from_the_messages(house: QueueHouse) -> None:
+    handle_once(house)
+    house.run(house.queues.set_attributes("work.fifo", {"DeduplicationScope": "messageGroup"}))
+    house.settle()
+    assert is_repetition(house)
+    house.send("work.fifo", Outgoing("other", group_id="h", deduplication_id="1"))
+    assert house.queue("work.fifo").counts() == (1, 0, 0)
+
+
+def test_a_snapshot_is_written_when_it_spares_the_next_leader_enough(house: QueueHouse) -> None:
+    house.create("work")
+    fill(house)
+    journal, partition = journal_of(house), partition_of(house)
+    house.advance(QUIET_MS)
+    assert journal.snapshot_offset == -1
+    partition.enqueued_since_snapshot = upkeep.SNAPSHOT_AFTER_NS // reading_cost.MESSAGE_NS
+    for _ in range(3):
+        house.advance(QUIET_MS)
+    assert journal.snapshot_offset > 0
+    assert reading_cost.tail_ns(partition) < upkeep.SNAPSHOT_WORTH_NS
+
+
+def test_a_snapshot_that_failed_is_still_due(house: QueueHouse, disk: FakeDisk) -> None:
+    house.create("work")
+    fill(house)
+    before = reading_cost.tail_ns(partition_of(house))
+    disk.fail("write", EIO, path_part="__queue")
+
+    async def save() -> None:
+        house.queues._upkeep.save(partition_of(house))
+
+    house.run(save())
+    assert reading_cost.tail_ns(partition_of(house)) == before
+
+
+def test_an_opening_that_took_long_is_spared_the_next_leader(
+    house: QueueHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.create("work")
+    held = fill(house)
+    for received in held.values():
+        house.delete("work", received.receipt_handle)
+    house.kill()
+    assert journal_of(house).snapshot_offset == -1
+    house.run(house._abandon())
+    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_NS", 10_000)
+    house.start()
+    house.settle()
+    for _ in range(2):
+        house.advance(upkeep.UPKEEP_MS)
+    assert journal_of(house).snapshot_offset > 0

@@ -4,7 +4,7 @@ from tests.fakes.cluster_nodes import live_node
 
 from duolog.core.controller.changes import Decision
 from duolog.core.controller.image import ClusterImage
-from duolog.core.controller.settlement import admissions, settlement
+from duolog.core.controller.settlement import admissions, settlement, wanted_log_ends
 from duolog.model.partition_state import NO_LEADER, PartitionState
 
 
@@ -84,10 +84,80 @@ def test_rule_07_nobody_leads_who_is_not_in_sync() -> None:
 
 
 def test_an_unclean_election_only_where_the_topic_asks_for_it() -> None:
-    image = image_of(state(1, (1,)), live=(live_node(2), live_node(3)), is_unclean_allowed=True)
+    live = (live_node(2), live_node(3))
+    ends = {2: (5, 8), 3: (5, 8)}
+    image = image_of(state(1, (1,)), live=live, ends=ends, is_unclean_allowed=True)
     new = only_state(image)
-    assert (new.leader, new.in_sync, new.eligible) == (2, (2,), ())
+    assert (new.leader, new.leader_epoch, new.in_sync, new.eligible) == (2, 6, (2,), ())
+    assert new.is_unclean
     assert kinds(image) == ["leader elected uncleanly"]
+
+
+def test_rule_07_the_longest_log_is_elected_uncleanly_not_the_first_in_the_list() -> None:
+    live = (live_node(1), live_node(2), live_node(3))
+    for ends, longest in (
+        ({1: (5, 200), 2: (5, 6_000), 3: (5, 200)}, 2),
+        ({1: (4, 9_000), 2: (5, 200), 3: (5, 300)}, 3),
+        ({1: (-1, 0), 3: (0, 1)}, 3),
+    ):
+        old = state(NO_LEADER, (), incomplete=(1,))
+        image = image_of(old, live=live, ends=ends, is_unclean_allowed=True)
+        new = only_state(image)
+        assert (new.leader, new.in_sync, new.incomplete) == (longest, (longest,), ())
+
+
+def test_an_unclean_election_waits_until_the_logs_are_known() -> None:
+    live = (live_node(2), live_node(3))
+    image = image_of(state(1, (1,)), live=live, is_unclean_allowed=True)
+    assert only_state(image).leader == NO_LEADER
+    (asked,) = wanted_log_ends(image).values()
+    assert asked == live
+
+
+def test_nobody_is_asked_where_a_clean_election_is_possible_or_no_other_is_allowed() -> None:
+    live = (live_node(2), live_node(3))
+    assert wanted_log_ends(image_of(state(1, (1,)), live=live)) == {}
+    clean = image_of(state(1, (1, 2)), live=live, is_unclean_allowed=True)
+    assert wanted_log_ends(clean) == {}
+
+
+def test_an_unclean_epoch_is_above_all_that_any_log_has_reached() -> None:
+    """Else the elected copy would refuse it."""
+    old = state(NO_LEADER, (), incomplete=(1, 2, 3))
+    ends = {1: (8, 4), 2: (9, 4), 3: (5, 9)}
+    new = only_state(image_of(old, ends=ends, is_unclean_allowed=True))
+    assert (new.leader, new.leader_epoch, new.unclean_epoch) == (2, 10, 10)
+
+
+def test_an_unclean_election_of_one_companion_costs_the_other_nothing() -> None:
+    """Node 1 has all messages; nobody has all of the journal, and node 3 has most of it."""
+    messages, journal = state(1, (1, 2)), state(NO_LEADER, (), incomplete=(1,))
+    ends = {1: (4, 10), 2: (4, 10), 3: (4, 70)}
+    image = image_of(messages, journal, ends=ends, companion=True, is_unclean_allowed=True)
+    (decision,) = settled(image)
+    (change,) = decision.changes
+    assert (change.mod_revision, change.state.leader) == (101, 3)
+    assert [live.id for live in decision.elected] == [3]
+
+
+def test_of_equal_journals_the_leader_of_the_messages_has_the_chosen_one() -> None:
+    messages, journal = state(2, (2, 3)), state(NO_LEADER, (), incomplete=(1,))
+    ends = dict.fromkeys((1, 2, 3), (4, 10))
+    image = image_of(messages, journal, ends=ends, companion=True, is_unclean_allowed=True)
+    (decision,) = settled(image)
+    assert [change.state.leader for change in decision.changes] == [2]
+
+
+def test_who_resigned_is_not_elected_again_while_another_may_have_more() -> None:
+    """Node 2 is away: it may return with everything."""
+    old = state(NO_LEADER, (2,), incomplete=(1,))
+    image = image_of(old, live=(live_node(1), live_node(3)))
+    assert settled(image) == []
+    assert only_state(image_of(old)).leader == 2
+
+
+def test_where_the_last_of_the_set_resigned_nobody_leads() -> None:
+    assert settled(image_of(state(NO_LEADER, (), incomplete=(1,)))) == []
 
 
 def test_the_last_one_in_sync_leads_again_when_it_is_back() -> None:

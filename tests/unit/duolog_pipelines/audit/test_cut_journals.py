@@ -49,7 +49,7 @@ def audited(journal: Journal, end_offset: int) -> set[int]:
 def test_an_audit_begins_with_what_was_not_done(
     house: QueueHouse, monkeypatch: pytest.MonkeyPatch, fifo: bool
 ) -> None:
-    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_BYTES", 1_000)
+    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER_NS", 300_000)
     monkeypatch.setattr(topics, "JOURNAL_SEGMENT_BYTES", 16_384)
     monkeypatch.setattr(snapshots, "PIECE_BYTES", 200)
     name = "work.fifo" if fifo else "work"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.fakes.cluster_bench import ToldEnds
 from tests.fakes.kafka_calls import Caller
 
 from duolog.adapters.sqlite import SqliteStore
@@ -121,7 +122,12 @@ class StubBroker:
             default_factor=3 if nodes else 1,
         )
         self.requests = Requests(
-            store, ManualClock(), self.catalog, self.catalog.nodes, EventLog(store, NODE_ID)
+            store,
+            ManualClock(),
+            self.catalog,
+            self.catalog.nodes,
+            EventLog(store, NODE_ID),
+            ToldEnds(),
         )
         self.producer_ids = ProducerIds(store)
         self.roles = StubRoles()

@@ -1,0 +1,63 @@
+"""Mistakes that cost nothing but time: long turns, and leases that depend on them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from duolog.broker.admission import Admission, Budget
+from duolog.broker.groups.shard import GroupShard
+from duolog.broker.queues import serving
+from duolog.broker.queues.recovery import open_state
+from duolog.sim.node import SimNode
+from duolog.sim.planted.mistake import Mistake, mistake
+
+_shard = GroupShard.__init__
+LOST = ("kill", "pause", "power-cut")
+
+
+class _Restless(Budget):
+    """Counts the work, and lets nobody run."""
+
+    async def rest(self, steps: int = 1) -> None:
+        self._clock.worked(steps)
+
+
+class _Relentless(Admission):
+    @asynccontextmanager
+    async def admitted(self) -> AsyncIterator[Budget]:
+        async with self._lock:
+            yield _Restless(self._clock)
+
+
+async def _open_in_one_turn(
+    partition: Any, config: Any, admission: Any, flusher: Any, now_ms: int
+) -> None:
+    await open_state(partition, config, _Relentless(admission._clock), flusher, now_ms)
+
+
+def _read_in_one_turn(
+    self: Any, tenure: Any, clock: Any, store: Any, settings: Any, admission: Any, *rest: Any
+) -> None:
+    _shard(self, tenure, clock, store, settings, _Relentless(clock), *rest)
+
+
+MISTAKES: dict[str, Mistake] = {
+    "recovery-does-not-yield": mistake(
+        "The opening of a queue lets others run.",
+        (serving, "open_state", _open_in_one_turn),
+        loads=("topics", "queues"),
+        faults=LOST,
+    ),
+    "groups-read-without-yielding": mistake(
+        "The reading of groups lets others run.",
+        (GroupShard, "__init__", _read_in_one_turn),
+        loads=("topics", "groups"),
+        faults=LOST,
+    ),
+    "lease-renewed-on-the-loop": mistake(
+        "The lease is renewed where no turn of the loop can delay it.",
+        (SimNode, "_guard_lease", lambda self, settings, cleanup: None),
+        loads=("topics", "groups", "queues"),
+        faults=LOST,
+    ),
+}
