@@ -19,6 +19,7 @@ from duolog.broker.catalog_entries import decode_state, encode_state, partition_
 from duolog.broker.groups.coordinator import GroupCoordinator
 from duolog.broker.groups.offset_store import TopicOffsetStore
 from duolog.broker.membership.entries import broker_key, encode
+from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.partition import Partition
 from duolog.broker.producer_ids import ProducerIds
 from duolog.broker.replication.replicator import Replicator
@@ -57,6 +58,7 @@ class Node:
         """Settings beside those that all have."""
         self.id = node
         self.disk = HeldDisk()
+        self.condition = OwnCondition()
         self.failures: list[OSError] = []
         self.broker: Broker
         self.replicator: Replicator
@@ -92,7 +94,7 @@ class Node:
         self.broker.groups = GroupCoordinator(
             house.clock, TopicOffsetStore(self.broker, groups), groups
         )
-        self.replicator = Replicator(self.broker, house.peers_of(self), house.store)
+        self.replicator = Replicator(self.broker, house.peers_of(self), house.store, self.condition)
         self.handler = FetchHandler(self.replicator.copies)
         self.broker.roles.await_registration()
         await self.broker.start()

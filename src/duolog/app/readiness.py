@@ -49,16 +49,7 @@ def follow_membership(health: Health, membership: Membership) -> Callable[[], No
     return end
 
 
-class _RoomNote:
-    def __init__(self, health: Health, reserve: Reserve) -> None:
-        self._health = health
-        self._reserve = reserve
-
-    def room_changed(self) -> None:
-        self._health.note("disk", self._reserve.trouble)
-
-
 def follow_room(health: Health, reserve: Reserve) -> None:
     """Note a full disk. The node stays ready: a balancer would take receiving and deleting, which
     make room, away."""
-    reserve.listeners.append(_RoomNote(health, reserve))
+    reserve.on_change.append(lambda: health.note("disk", reserve.trouble))

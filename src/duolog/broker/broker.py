@@ -190,7 +190,7 @@ class Broker:
     async def start(self) -> None:
         """Opens all partitions of the catalog, and finishes removals that a crash interrupted."""
         await self.reserve.begin()
-        self.reserve.listeners.append(self)
+        self.reserve.on_change.append(self._room_changed)
         self.storage.load()
         try:
             await self.catalog.start()
@@ -201,7 +201,7 @@ class Broker:
             await self._make_recovered_durable()
         except BaseException:
             # A full disk: another broker will be made, and this one must not act any more.
-            self.reserve.listeners.remove(self)
+            self.reserve.on_change.remove(self._room_changed)
             await self.catalog.stop()
             raise
 
@@ -322,8 +322,8 @@ class Broker:
     def resume(self) -> None:
         self.roles.resume(self.partitions())
 
-    def room_changed(self) -> None:
-        """RoomListener: closes or opens the gate in front of new messages."""
+    def _room_changed(self) -> None:
+        """Closes or opens the gate in front of new messages."""
         refusal = self.reserve.refusal() if self.reserve.is_full else None
         for partition in self._partitions:
             if not partition.uses_reserve:

@@ -35,6 +35,7 @@ class LeadingReplica(FollowingReplica):
         "_fenced",
         "_led_epoch",
         "_not_leading",
+        "_set_full",
         "_suspended",
         "_withheld",
         "_writes",
@@ -60,6 +61,7 @@ class LeadingReplica(FollowingReplica):
         self._suspended: Refusal | None = None
         self._withheld: Refusal | None = None
         self._not_leading: Refusal | None = None
+        self._set_full: Refusal | None = None
         self._writes: Flusher | CopiedWrites = parts.flusher
         self._defers = True
         """True if a write is not committed at once: it waits for a sync, or for followers."""
@@ -156,6 +158,12 @@ class LeadingReplica(FollowingReplica):
             bool(self.log.damaged),
         )
 
+    def set_full(self, refusal: Refusal | None) -> None:
+        """Refuses new messages, because disks of the in-sync set are full; None: takes them."""
+        if refusal is not self._set_full:
+            self._set_full = refusal
+            self._settle_refusal()
+
     @property
     def leads(self) -> bool:
         """True if this node leads the current epoch, even while suspended."""
@@ -192,7 +200,9 @@ class LeadingReplica(FollowingReplica):
         return self._not_leading is not None and self._fenced is None and self.leader >= 0
 
     def _settle_refusal(self) -> None:
-        self._failure = self._fenced or self._not_leading or self._suspended or self._withheld
+        self._failure = (
+            self._fenced or self._not_leading or self._suspended or self._withheld or self._set_full
+        )
         self._retry_ms = None
         self.is_leader = self._not_leading is None and self._suspended is None
 

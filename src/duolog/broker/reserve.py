@@ -8,8 +8,8 @@ file is back, and as much again is free.
 """
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from duolog.model.errors import DiskFull
 from duolog.observe.logs import get_logger
@@ -25,12 +25,6 @@ LOW_SHARE = 16
 such as a sync that must allocate, should not be the first to meet a full disk."""
 
 log = get_logger("storage")
-
-
-class RoomListener(Protocol):
-    def room_changed(self) -> None:
-        """Called on the event loop when the disk becomes full, or has room again."""
-        ...
 
 
 class NoReserve:
@@ -57,7 +51,9 @@ class Reserve(NoReserve):
         self._is_held = False
         """True while the file is there, at its full size."""
         self._has_begun = False
-        self.listeners: list[RoomListener] = []
+        self.on_change: list[Callable[[], None]] = []
+        """Called when the disk becomes full, when its reserve is used up, and when there is room
+        again."""
 
     def refusal(self) -> DiskFull:
         return DiskFull(
@@ -164,8 +160,8 @@ class Reserve(NoReserve):
             self._disk.remove(RESERVE_FILE)
 
     def _tell(self) -> None:
-        for listener in self.listeners:
-            listener.room_changed()
+        for changed in self.on_change:
+            changed()
 
 
 NO_RESERVE = NoReserve()

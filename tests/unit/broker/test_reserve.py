@@ -31,14 +31,14 @@ class Watcher:
         self._reserve = reserve
         self.seen: list[tuple[bool, bool]] = []
 
-    def room_changed(self) -> None:
+    def look(self) -> None:
         self.seen.append((self._reserve.is_full, self._disk.exists(RESERVE_FILE)))
 
 
 def reserve_on(disk: FakeDisk) -> tuple[Reserve, Watcher]:
     reserve = Reserve(disk, SIZE)
     watcher = Watcher(disk, reserve)
-    reserve.listeners.append(watcher)
+    reserve.on_change.append(watcher.look)
     return reserve, watcher
 
 

@@ -6,7 +6,7 @@ shard is closed and discarded; the next leader reads the same state.
 
 import asyncio
 from collections.abc import Callable, Container, Generator, Iterable
-from typing import TypeVar, assert_never
+from typing import NamedTuple, TypeVar, assert_never
 
 from duolog.broker.admission import Admission
 from duolog.broker.groups.alarm import Alarm
@@ -33,6 +33,12 @@ REPLAYED_TOGETHER = 8
 """Records decoded in one step; each takes about 6 us."""
 
 Result = TypeVar("Result")
+
+
+class Restored(NamedTuple):
+    groups: dict[str, Group]
+    committed: dict[str, list[Group]]
+    """Groups with offsets of a topic, by the topic's name."""
 
 
 class GroupShard:
@@ -154,32 +160,28 @@ class GroupShard:
         self._on_unknown(self)
 
     async def _load(self, topics: Container[str]) -> None:
-        groups: dict[str, Group] | None = None
-        while groups is None:
+        found: Restored | None = None
+        while found is None:
             tenure = self.tenure
             try:
-                groups = await self._read()
+                found = await self._read()
             except Refusal:
                 # Leadership is uncertain for the moment; once it has ended, `close` cancels this.
                 if tenure is self.tenure:
                     await asyncio.sleep(RELOAD_S)
         # No await from here on, so that the state that was read is the state that is served.
-        self.groups = groups
+        self.groups = found.groups
         self._closed = self.loading = None
-        now = self.now()
-        self._expire_next(now)
-        for group in list(groups.values()):
-            group.loaded(now)
-            self._settle(group)
-        committed = {at.topic for group in groups.values() for at in group.ledger.offsets}
-        for topic in sorted(committed):
+        self._expire_next(self.now())
+        for topic in sorted(found.committed.keys()):
             if topic not in topics:
-                self.topic_deleted(topic)
+                for group in found.committed[topic]:
+                    self.perform(group, group.topic_deleted(topic))
         self._set_alarm()
-        if groups:
-            log.info("groups read", partition=self.tenure.partition, groups=len(groups))
+        if self.groups:
+            log.info("groups read", partition=self.tenure.partition, groups=len(self.groups))
 
-    async def _read(self) -> dict[str, Group]:
+    async def _read(self) -> "Restored":
         """Reads the groups as compaction would leave them: the newest record of each key.
 
         Goes on from what this node has read before, whoever led meanwhile. Decoding only the
@@ -190,20 +192,21 @@ class GroupShard:
         newest = await self._kept.recall(stored, self.read_resting)
         records = await self.read_resting(reading(newest, stored, end_offset))
         self._kept.release(stored)
-        groups: dict[str, Group] = {}
-        await self.read_resting(self._replay(records, groups))
+        restored = await self.read_resting(self._restoring(records))
         if not self._store.leads(self.tenure):
             raise NotLeader("the group's partition is led elsewhere")
-        return groups
+        return restored
 
     async def read_resting(self, steps: Generator[None, None, Result]) -> Result:
         """Runs all steps of reading groups: once admitted, and resting between them."""
         async with self._admission.admitted() as budget:
             return await budget.run(steps)
 
-    def _replay(
-        self, records: Iterable[tuple[bytes, bytes]], groups: dict[str, Group]
-    ) -> Generator[None, None, None]:
+    def _restoring(
+        self, records: Iterable[tuple[bytes, bytes]]
+    ) -> Generator[None, None, "Restored"]:
+        """Makes the groups of their records, and sets their deadlines."""
+        groups: dict[str, Group] = {}
         for number, (key, value) in enumerate(records):
             if number % REPLAYED_TOGETHER == 0:
                 yield
@@ -217,6 +220,20 @@ class GroupShard:
             if record.group_id not in groups:
                 groups[record.group_id] = Group(record.group_id, self._settings)
             groups[record.group_id].replay(record)
+        restored = Restored({}, {})
+        self._deadlines = Deadlines()
+        for group in groups.values():
+            yield
+            group.loaded(self.now())
+            if group.is_forgettable:
+                continue
+            restored.groups[group.id] = group
+            for topic in {at.topic for at in group.ledger.offsets}:
+                restored.committed.setdefault(topic, []).append(group)
+            deadline_ms = group.next_deadline_ms()
+            if deadline_ms is not None:
+                self._deadlines.set(group.id, deadline_ms)
+        return restored
 
     def _settle(self, group: Group) -> None:
         """Drops an empty group, or updates its deadline; called after each event."""

@@ -73,13 +73,19 @@ class KeptStates:
         self._states: dict[Key, KeptState] = {}
         """By age, oldest first."""
         self._timer: asyncio.TimerHandle | None = None
+        self._is_stopped = False
 
     def __len__(self) -> int:
         return len(self._states)
 
     def stop(self) -> None:
+        self._is_stopped = True
+        self._disarm()
+
+    def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
 
     def keep(self, key: Key, partition: QueuePartition) -> None:
         """Keeps what was read of a partition that is not served any more, or not yet."""
@@ -120,9 +126,8 @@ class KeptStates:
             if items > KEPT_ITEMS_MAX or state.kept_ms <= oldest_ms or not is_held:
                 items -= state.items
                 del self._states[key]
-        self.stop()
-        self._timer = None
-        if self._states:
+        self._disarm()
+        if self._states and not self._is_stopped:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(LOOK_SECONDS, self._drop_some)
 

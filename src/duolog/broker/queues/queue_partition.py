@@ -325,7 +325,9 @@ class QueuePartition:
 
     def undone_ranges(self, first_offset: int, next_offset: int) -> Iterator[tuple[int, int]]:
         """Yields ranges of undone messages, from the current delivery state: looked up at each
-        call, since recovery may replace it."""
+        call, since a recall may replace it."""
+        if self.is_unsettled:
+            return iter([(first_offset, next_offset)])
         return self.delivery.undone_ranges(first_offset, next_offset)
 
     def change(self, change: Change) -> int:

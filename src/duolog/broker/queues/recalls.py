@@ -8,6 +8,7 @@ an empty record of the journal could be written, so that a disk that stays full 
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Protocol
 
 from duolog.broker.broker import Broker
 from duolog.broker.queues.queue import Queue
@@ -21,20 +22,25 @@ RETRY_S = 2.0
 log = get_logger("queues")
 
 
+class RecallsOwner(Protocol):
+    def recalling(self, partition: QueuePartition) -> None: ...
+
+    def recalled(self, partition: QueuePartition) -> None: ...
+
+
 class Recalls:
     def __init__(
         self,
         broker: Broker,
         clock: SteadyClock,
+        owner: RecallsOwner,
         read_again: Callable[[Queue, QueuePartition], Awaitable[None]],
-        recalled: Callable[[QueuePartition], None],
     ) -> None:
-        """Prepares recalls: `read_again` replaces the state by one with all that is written,
-        `recalled` is called when changes can be written again."""
+        """Prepares recalls; `read_again` replaces the state by one with all that is written."""
         self._broker = broker
         self._clock = clock
+        self._owner = owner
         self._read_again = read_again
-        self._recalled = recalled
         self._running: dict[QueuePartition, asyncio.Task[None]] = {}
 
     def stop(self) -> None:
@@ -45,6 +51,7 @@ class Recalls:
         """Begins to take back what could not be written, and to try again."""
         if partition.is_gone or partition in self._running:
             return
+        self._owner.recalling(partition)
         running = asyncio.ensure_future(self._recall(queue, partition))
         self._running[partition] = running
         running.add_done_callback(partial(self._done, partition))
@@ -82,4 +89,4 @@ class Recalls:
         while journal.retry_ms:
             await asyncio.sleep(max(0, journal.retry_ms - self._clock.now_ms()) / 1000)
             journal.try_again()
-        self._recalled(partition)
+        self._owner.recalled(partition)

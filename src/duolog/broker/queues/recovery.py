@@ -123,19 +123,22 @@ def _loading(
     if journal is not None:
         for found in searching(journal, with_keys=config.fifo):
             yield
-            if found is not None and _load_image(partition, journal, found, config, now_ms):
-                yield from _load_keys(partition, found, config, now_ms)
+            if found is None:
+                continue
+            if (yield from _loading_image(partition, journal, found, config, now_ms)):
+                yield from _loading_keys(partition, found, config, now_ms)
                 return
         partition.progress.journal_offset = journal.partition.log.start_offset
     _forget_keys(partition, config, now_ms)
 
 
-def _load_image(
+def _loading_image(
     partition: QueuePartition, journal: Journal, found: Snapshot, config: QueueConfig, now_ms: int
-) -> bool:
+) -> Generator[None, None, bool]:
+    """Loads the snapshot's image, step by step; returns False if it cannot be read."""
     data, progress = partition.data, partition.progress
     try:
-        delivery = Delivery.from_snapshot(found.image, rules_of(config), now_ms)
+        delivery = yield from Delivery.loading(found.image, rules_of(config), now_ms)
     except ValueError as error:
         log.error(
             "delivery snapshot damaged, using older records",
@@ -153,7 +156,7 @@ def _load_image(
     return True
 
 
-def _load_keys(
+def _loading_keys(
     partition: QueuePartition, found: Snapshot, config: QueueConfig, now_ms: int
 ) -> Generator[None, None, None]:
     """Loads the snapshot's deduplication keys; if it has none of this scope, the last minutes'

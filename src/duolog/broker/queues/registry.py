@@ -275,9 +275,12 @@ class QueueRegistry(LocalDuties, ABC):
             return ServedQueue(queue, self)
         return RemoteQueue(self._peers, node, queue.entry)
 
-    def recalled(self, partition: QueuePartition) -> None:
-        """Reacts to changes that were taken back: drops upkeep's conclusions, and rings."""
+    def recalling(self, partition: QueuePartition) -> None:
+        """Drops upkeep's conclusions from changes that could not be written."""
         self._upkeep.recalled()
+
+    def recalled(self, partition: QueuePartition) -> None:
+        """Rings for the partition, whose changes can be written again."""
         # Long polls may wait for messages that are ready again.
         self._timekeeper.arm(partition, self.clock.now_ms())
 
@@ -341,10 +344,10 @@ class QueueRegistry(LocalDuties, ABC):
     def _beside(self, queue: Queue, partition: QueuePartition) -> list[QueuePartition] | None:
         """Partitions of other queues with the same messages.
 
-        None while one of them is not open, since its undone messages are unknown.
+        None while one of them is not open, or unsettled: its undone messages are unknown.
         """
         found = [other.partition(partition.data.index) for other in self._others(queue)]
-        beside = [each for each in found if each is not None]
+        beside = [each for each in found if each is not None and not each.is_unsettled]
         return beside if len(beside) == len(found) else None
 
     def thinnable(self) -> Iterator[tuple[Partition, KeptRanges, int]]:

@@ -45,6 +45,10 @@ class ServingOwner(Protocol):
 
     def closed(self, queue: Queue, partition: QueuePartition) -> None: ...
 
+    def recalling(self, partition: QueuePartition) -> None:
+        """Called when changes could not be written, and are to be taken back."""
+        ...
+
     def recalled(self, partition: QueuePartition) -> None:
         """Called when a journal that could not be written can be again: the changes that were not
         written are taken back."""
@@ -61,7 +65,7 @@ class Serving:
         self._openings: dict[tuple[Queue, int], asyncio.Task[None]] = {}
         """Tasks that open partitions, by queue and index."""
         self._kept = KeptStates(broker.clock, self._is_held)
-        self._recalls = Recalls(broker, clock, self._read_again, owner.recalled)
+        self._recalls = Recalls(broker, clock, owner, self._read_again)
         broker.leadership.append(self)
 
     def stop(self) -> None:

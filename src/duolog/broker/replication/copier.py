@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 
+from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.partition import Partition
 from duolog.broker.replication.copy_session import PlaceKey
 from duolog.broker.replication.pace import Pace
@@ -57,12 +58,21 @@ class CopyTerms:
 
 
 class Copier:
-    def __init__(self, node: int, leader: int, peers: Peers, terms: CopyTerms, pace: Pace) -> None:
+    def __init__(
+        self,
+        node: int,
+        leader: int,
+        peers: Peers,
+        terms: CopyTerms,
+        pace: Pace,
+        condition: OwnCondition,
+    ) -> None:
         self._node = node
         self._leader = leader
         self._peers = peers
         self._terms = terms
         self._pace = pace
+        self._condition = condition
         self._followed: dict[PlaceKey, Partition] = {}
         self._named: dict[PlaceKey, CopyWanted] = {}
         """Partitions → their last request in this session."""
@@ -216,6 +226,7 @@ class Copier:
             self._terms.bytes_max,
             wanted,
             forgotten,
+            self._condition.is_full,
         )
 
     def _wait_ms(self) -> int:

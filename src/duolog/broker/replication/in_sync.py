@@ -12,6 +12,7 @@ from duolog.broker.controller.event_log import EventLog
 from duolog.broker.membership.entries import CONTROLLER_EPOCH
 from duolog.broker.partition import Partition
 from duolog.broker.replication.proposal import Proposal, changed_in_sync, resignation
+from duolog.broker.replication.room import FollowersRoom
 from duolog.broker.replication.served_copies import ServedCopies
 from duolog.core.controller.events import Event, why_nobody
 from duolog.core.replica.companions import Standing, plan_in_sync
@@ -41,12 +42,14 @@ class InSyncSets:
         copies: ServedCopies,
         clock: Clock,
         events: EventLog,
+        room: FollowersRoom,
         *,
         lag_ms_max: int,
     ) -> None:
         self._node = node
         self._store = store
         self._events = events
+        self._room = room
         self._copies = copies
         self._clock = clock
         self._tick_s = min(TICK_MS_MAX, max(1, lag_ms_max // 4)) / 1000
@@ -99,6 +102,7 @@ class InSyncSets:
                 self._due = dict.fromkeys(self._groups)
                 self._refused.clear()
                 self._copies.look_for_starts()
+                self._room.look()
             self._stirred.clear()
             try:
                 await self.settle()
@@ -153,6 +157,7 @@ class InSyncSets:
             ],
             self._clock.monotonic_ms(),
             self._copies.heard_ms,
+            self._room.full,
         )
         changes = [
             change

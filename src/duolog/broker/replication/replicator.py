@@ -5,10 +5,12 @@ from collections.abc import Coroutine
 
 from duolog.broker.broker import Broker
 from duolog.broker.controller.event_log import EventLog
+from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.partition import Partition
 from duolog.broker.replication.copier import Copier, CopyTerms
 from duolog.broker.replication.in_sync import InSyncSets
 from duolog.broker.replication.pace import Pace
+from duolog.broker.replication.room import FollowersRoom
 from duolog.broker.replication.served_copies import ServedCopies
 from duolog.core.replica.resignation import Unfitness
 from duolog.ports.metastore import MetaStore
@@ -18,8 +20,11 @@ from duolog.ports.peers import Peers
 class Replicator:
     """Owns the copiers and in-sync sets. Created before the broker starts, to hear all roles."""
 
-    def __init__(self, broker: Broker, peers: Peers, store: MetaStore) -> None:
+    def __init__(
+        self, broker: Broker, peers: Peers, store: MetaStore, condition: OwnCondition
+    ) -> None:
         settings = broker.settings
+        self._condition = condition
         self._node = broker.node_id
         self._peers = peers
         self._terms = CopyTerms(
@@ -27,7 +32,8 @@ class Replicator:
             settings.integer("replica.fetch.response.max.bytes"),
         )
         self._pace = Pace(settings.integer("replica.reassignment.bytes.per.second"))
-        self.copies = ServedCopies(broker)
+        self.room = FollowersRoom(broker.node_id)
+        self.copies = ServedCopies(broker, self.room)
         self._events = EventLog(store, broker.node_id)
         self.in_sync = InSyncSets(
             broker.node_id,
@@ -35,6 +41,7 @@ class Replicator:
             self.copies,
             broker.clock,
             self._events,
+            self.room,
             lag_ms_max=settings.integer("replica.lag.time.max.ms"),
         )
         self._copiers: dict[int, Copier] = {}
@@ -63,6 +70,7 @@ class Replicator:
 
     def role_changed(self, partition: Partition) -> None:
         self.in_sync.role_changed(partition)
+        self.room.role_changed(partition)
         leader = partition.leader if partition.is_following else self._node
         previous = self._followed.get(partition)
         if previous is not None and previous != leader:
@@ -78,7 +86,9 @@ class Replicator:
     def _copier(self, leader: int) -> Copier:
         copier = self._copiers.get(leader)
         if copier is None:
-            copier = Copier(self._node, leader, self._peers, self._terms, self._pace)
+            copier = Copier(
+                self._node, leader, self._peers, self._terms, self._pace, self._condition
+            )
             self._copiers[leader] = copier
             self._run(self._copy(leader, copier))
         return copier

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
 from duolog.broker.replication.copy_session import NEWS_WAIT_S, CopySession, Place
+from duolog.broker.replication.room import FollowersRoom
 from duolog.core.replica.truncation import Divergence, divergence
 from duolog.log.reader import LogSlice
 from duolog.model.errors import CorruptBatch, NotLeader, OffsetOutOfRange, StaleBrokerEpoch
@@ -40,8 +41,9 @@ Told = tuple[Place, Served]
 
 
 class ServedCopies:
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, room: FollowersRoom) -> None:
         self._broker = broker
+        self._room = room
         self._clock = broker.clock
         self._sessions: dict[int, CopySession] = {}
         """Fetch sessions by follower node: one each, since a node has one copier per leader."""
@@ -74,6 +76,7 @@ class ServedCopies:
         if session is None:
             return NO_SESSION, []
         self._heard_ms[caller.node] = self._clock.monotonic_ms()
+        self._room.heard(caller.node, is_full=request.is_full)
         for key in request.forgotten:
             session.forget(key)
         for wanted in request.wanted:
@@ -154,7 +157,10 @@ class ServedCopies:
             if is_damaged or node in leadership.in_sync:
                 is_due = leadership.has_fallen_back(node)
             else:
-                is_due = node in leadership.ready(partition.high_watermark, self._heard_ms)
+                # A full one waits for the next tick: it enters only a set that needs it.
+                is_due = node not in self._room.full and node in leadership.ready(
+                    partition.high_watermark, self._heard_ms
+                )
             if is_due:
                 self.reconsider(partition)
 

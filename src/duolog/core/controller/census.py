@@ -87,6 +87,15 @@ class Census:
         """True if the node says that its log directory has no room for new records."""
         return node in self._statements and self._statements[node].full
 
+    def is_doubted(self, node: int) -> bool:
+        """True if others that are themselves reached cannot reach the node."""
+        return bool(self.doubters(node))
+
+    def reluctance(self, node: int) -> tuple[bool, ...]:
+        """Sort key of nodes that could all lead without loss: what speaks against one, the worst
+        first. Stable, so that the order of preference decides between equals."""
+        return self.is_doubted(node), self.is_full(node), self.is_draining(node)
+
     def cannot_reach(self, node: int, other: int) -> bool:
         """True if the node says that it cannot reach the other, and the other does not say that
         the node reads from it. Without statements the nodes are believed to reach each other."""

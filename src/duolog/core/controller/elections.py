@@ -5,7 +5,8 @@ of them but each has a node with everything of it, until they have copied from e
 rules, in the order in which they are tried:
 
 1. A leader stays as long as it is alive under the epoch that it was elected under.
-2. Else the first replica that is alive and in sync, preferably one that is not draining.
+2. Else the first replica that is alive and in sync, preferably one that the others reach, that has
+   room on its disk, and that is not draining.
 3. Else a returned one that was in sync: with the others gone it has all there is.
 4. Else an eligible one: nothing was acknowledged since it was in sync.
 5. Else, only if the topic allows unclean elections, or an operator asks for one: of the live
@@ -139,7 +140,8 @@ def choose_uncleanly(member: Member, census: Census, preferred: int = NO_LEADER)
 
     No other live node has an acknowledged record that this one lacks: the leader of a later epoch
     had everything that was acknowledged before it, and within one epoch all logs are prefixes of
-    the leader's. Of equal ones `preferred` leads, or else the first that does not drain.
+    the leader's. Of equal ones `preferred` leads, or else the first that nothing
+    speaks against.
     """
     ends = census.log_ends(member)
     order = [node for node in sync_replicas(member.state) if node in census.live and node in ends]
@@ -150,7 +152,7 @@ def choose_uncleanly(member: Member, census: Census, preferred: int = NO_LEADER)
         key=lambda node: (
             ends[node],
             node == preferred,
-            not census.is_draining(node),
+            tuple(not each for each in census.reluctance(node)),
             -order.index(node),
         ),
     )
@@ -162,10 +164,7 @@ Fits = Callable[[Member, int, Census], bool]
 
 def _first(order: Sequence[int], group: Group, census: Census, fits: Fits) -> int | None:
     fitting = [node for node in order if all(fits(member, node, census) for member in group)]
-    for node in fitting:
-        if not census.is_draining(node):
-            return node
-    return fitting[0] if fitting else None
+    return min(fitting, key=census.reluctance, default=None)
 
 
 def _leads_at_once(member: Member, node: int, census: Census) -> bool:
@@ -184,7 +183,7 @@ def _is_eligible(member: Member, node: int, census: Census) -> bool:
     return (
         node in census.live
         and node in member.state.eligible
-        and len(member.state.in_sync) < _least_in_sync(member)
+        and len(member.state.in_sync) < least_in_sync(member)
         and not census.may_have_lost(member, node)
     )
 
@@ -201,7 +200,7 @@ def _last_in_sync(member: Member, census: Census) -> tuple[int, ...]:
     return tuple(node for node in in_sync if census.standing(member, node) is not Standing.EMPTIED)
 
 
-def _least_in_sync(member: Member) -> int:
+def least_in_sync(member: Member) -> int:
     return min(member.topic.min_in_sync, member.state.dependable_count)
 
 
@@ -251,7 +250,7 @@ def _kept_in_sync(member: Member, leader: int, census: Census) -> tuple[int, ...
 def _kept_eligible(member: Member, in_sync: tuple[int, ...], census: Census) -> tuple[int, ...]:
     """Nodes that left the in-sync set now or earlier, while the set that stays is too small to
     acknowledge anything."""
-    if len(in_sync) >= _least_in_sync(member):
+    if len(in_sync) >= least_in_sync(member):
         return ()
     were_in = dict.fromkeys((*member.state.eligible, *member.state.in_sync))
     return tuple(

@@ -15,7 +15,7 @@ from duolog.core.controller.changes import Decision, difference
 from duolog.core.controller.elections import elected
 from duolog.core.controller.events import Event
 from duolog.core.controller.image import ClusterImage, Group, PartitionId
-from duolog.core.controller.moves import can_lead, is_moving
+from duolog.core.controller.moves import is_fit, is_moving
 from duolog.model.load import LoadReport, PartitionLoad
 from duolog.model.partition_state import PartitionState
 
@@ -122,8 +122,7 @@ class _Moving:
             for other in group[0].state.replicas
             if other != node
             and other in self._loads
-            and can_lead(group, other, self._census)
-            and not self._census.is_draining(other)
+            and is_fit(group, other, self._census)
             and self._loads[other] + cost < self._loads[node]
         ]
         return min(fitting, key=lambda other: (self._loads[other], other), default=None)

@@ -38,9 +38,11 @@ def move_leader(group: Group, node: int, census: Census, *events: Event) -> Deci
     return Decision(difference(group, states), (live,), events)
 
 
+def is_fit(group: Group, node: int, census: Census) -> bool:
+    """True if the lead may be moved to the node without need: it can lead, and nothing speaks
+    against it."""
+    return can_lead(group, node, census) and not any(census.reluctance(node))
+
+
 def first_fit(group: Group, nodes: Sequence[int], census: Census) -> int | None:
-    """The first of the nodes that can lead and is not draining."""
-    for node in nodes:
-        if can_lead(group, node, census) and not census.is_draining(node):
-            return node
-    return None
+    return next((node for node in nodes if is_fit(group, node, census)), None)

@@ -8,7 +8,7 @@ from duolog.core.controller.census import Census
 from duolog.core.controller.changes import Decision
 from duolog.core.controller.events import Event
 from duolog.core.controller.image import ClusterImage, Group
-from duolog.core.controller.moves import can_lead, is_led, is_moving, move_leader
+from duolog.core.controller.moves import is_fit, is_led, is_moving, move_leader
 
 MOVES_MAX = 100
 """Moves in one round: each interrupts the writers of one partition for a moment."""
@@ -23,7 +23,7 @@ def preferred_moves(image: ClusterImage, now_ms: int) -> list[Decision]:
         preferred = group[0].state.replicas[0]
         if group[0].state.leader == preferred or not is_led(group) or is_moving(group):
             continue
-        if can_lead(group, preferred, census) and not census.is_draining(preferred):
+        if is_fit(group, preferred, census):
             moves.append(move_leader(group, preferred, census, _event(group, preferred, now_ms)))
     return moves
 

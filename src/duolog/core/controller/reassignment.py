@@ -119,7 +119,7 @@ def _finished(group: Group, census: Census, now_ms: int) -> Decision | None:
         if not able:
             return None
         # A draining leader is better than none at all.
-        leader = next((node for node in able if not census.is_draining(node)), able[0])
+        leader = min(able, key=census.reluctance)
     states = [_without_removed(member.state, leader, census) for member in group]
     text = f"The replicas are on node {', '.join(map(str, target))}, led by {leader}."
     event = Event(now_ms, "reassignment finished", group[0].text, text)

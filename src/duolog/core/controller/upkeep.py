@@ -10,6 +10,7 @@ from duolog.core.controller.autoscale import Autoscale, Scaling
 from duolog.core.controller.changes import Decision
 from duolog.core.controller.completion import completed_replicas
 from duolog.core.controller.draining import leaders_moved_away, replicas_moved_away
+from duolog.core.controller.full_disks import full_disk_moves
 from duolog.core.controller.image import ClusterImage
 from duolog.core.controller.load_balance import LoadBalance
 from duolog.core.controller.preferred import preferred_moves
@@ -34,6 +35,7 @@ class Upkeep:
     def decisions(self, image: ClusterImage, now_ms: int) -> list[Decision]:
         """The most urgent decisions; asked again once they are done, until there are none."""
         sources: list[Source] = [
+            full_disk_moves,
             reassignment_steps,
             leaders_moved_away,
             replicas_moved_away,

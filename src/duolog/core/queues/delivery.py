@@ -5,13 +5,13 @@ with changes that were written to the queue's journal; time passes only as the m
 Messages below `end_offset` that neither wait, nor are delayed or held, are done.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from heapq import merge, nsmallest
 from itertools import chain, islice, starmap
 
 from duolog.core.queues.fair import FairGroups
 from duolog.core.queues.fifo import FifoGroups
-from duolog.core.queues.held import Held, load_held, save_held
+from duolog.core.queues.held import ROWS_PER_STEP, Held, loading_held, save_held
 from duolog.core.queues.rules import DeliveryRules
 from duolog.core.queues.sent_times import SentTimes
 from duolog.core.queues.transitions import Transitions
@@ -244,7 +244,21 @@ class Delivery(Transitions):
     def from_snapshot(
         cls, data: bytes, rules: DeliveryRules, now_ms: int | None = None
     ) -> "Delivery":
-        """Restores a snapshot; raises ValueError if it is damaged or of the other kind of queue.
+        """Restores a snapshot at once; see `loading`."""
+        steps = cls.loading(data, rules, now_ms)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                restored: Delivery = end.value
+                return restored
+
+    @classmethod
+    def loading(
+        cls, data: bytes, rules: DeliveryRules, now_ms: int | None = None
+    ) -> Generator[None, None, "Delivery"]:
+        """Restores a snapshot, step by step; raises ValueError if it is damaged or of the other
+        kind of queue.
 
         The clock of the node that made it may be ahead of ours: its time is capped at `now_ms`, so
         that nothing counts as over before it is.
@@ -256,20 +270,24 @@ class Delivery(Transitions):
             raise ValueError("a snapshot of the other kind of queue")
         delivery = cls(rules, image.end_offset)
         try:
-            delivery._load(image)
+            yield from delivery._loading(image)
         except (KeyError, IndexError) as error:
             raise ValueError(f"a snapshot that contradicts itself: {error}") from error
         return delivery
 
-    def _load(self, image: Image) -> None:
+    def _loading(self, image: Image) -> Generator[None, None, None]:
         self._now_ms = image.now_ms
-        self._held.update(load_held(image))
+        yield from loading_held(image, self._held)
         self._delayed.load(image)
-        self._dead = {offset for offset, held in self._held.items() if held.is_dead}
-        for offset, held in self._held.items():
+        for number, (offset, held) in enumerate(self._held.items()):
+            if number % ROWS_PER_STEP == 0:
+                yield
             if held.is_in_flight:
                 self.in_flight_count += 1
                 self._deadlines.add(held.deadline_ms, [offset])
+            elif held.is_dead:
+                self._dead.add(offset)
+        yield
         self._waiting.load(image, self._held)
         if image.has_groups:
             assert isinstance(self._waiting, Ungrouped)

@@ -1,7 +1,7 @@
 """State of a message that was received and is not done."""
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
 import msgspec
 
@@ -29,6 +29,9 @@ class Held(msgspec.Struct, frozen=True, gc=False, eq=False):
     """True if received too often and due for the dead-letter queue; never while in flight."""
 
 
+ROWS_PER_STEP = 256
+"""Messages restored in one step, within half a millisecond."""
+
 _IN_FLIGHT, _RETURNED, _DEAD = range(3)
 
 
@@ -46,8 +49,8 @@ def save_held(image: Image, held: Mapping[int, Held]) -> None:
     image.held_groups = [row.group for row in rows]
 
 
-def load_held(image: Image) -> dict[int, Held]:
-    held: dict[int, Held] = {}
+def loading_held(image: Image, held: dict[int, Held]) -> Generator[None, None, None]:
+    """Restores the messages of a snapshot, step by step."""
     columns = (
         from_column(image.held_offsets),
         from_column(image.held_deadlines_ms),
@@ -55,9 +58,11 @@ def load_held(image: Image) -> dict[int, Held]:
         from_column(image.held_first_received_ms),
         from_column(image.held_received_ms),
     )
-    for offset, deadline_ms, count, first_received_ms, received_ms, state, group in zip(
-        *columns, image.held_states, image.held_groups, strict=True
-    ):
+    rows = zip(*columns, image.held_states, image.held_groups, strict=True)
+    for number, row in enumerate(rows):
+        if number % ROWS_PER_STEP == 0:
+            yield
+        offset, deadline_ms, count, first_received_ms, received_ms, state, group = row
         held[offset] = Held(
             deadline_ms,
             received_ms,
@@ -68,4 +73,3 @@ def load_held(image: Image) -> dict[int, Held]:
             state == _IN_FLIGHT,
             state == _DEAD,
         )
-    return held

@@ -71,6 +71,8 @@ class CopyRequest(msgspec.Struct, frozen=True, array_like=True):
     wanted: list[CopyWanted]
     """Partitions that are new, or have changed since they were last named."""
     forgotten: list[tuple[bytes, int]] = []
+    is_full: bool = False
+    """True if the follower's disk has no room for new records."""
 
 
 class CopyResult(msgspec.Struct, frozen=True, array_like=True):

@@ -13,6 +13,7 @@ from duolog.broker.queues.registry import QUIET_MS
 from duolog.core.queues.message import Outgoing
 from duolog.core.queues.routing import partition_for_group
 from duolog.model.errors import StorageFailed
+from duolog.records.changes import Deleted
 
 JOURNAL = "__queue."
 
@@ -211,3 +212,57 @@ def test_a_group_keeps_its_order_while_it_moves_to_another_partition(
     assert house.receive("work.fifo", 10) == []
     house.delete("work.fifo", second.receipt_handle)
     assert bodies(house.receive("work.fifo", 10)) == ["2"]
+
+
+def fail_to_delete(house: QueueHouse, disk: HeldDisk, name: str) -> None:
+    """Receives all messages, and cannot write that they are deleted."""
+    handles = [each.receipt_handle for each in house.receive(name, 10)]
+    disk.fail("write", EIO, path_part=f"{JOURNAL}{name}")
+
+    async def never(*args: object) -> None:
+        await asyncio.Event().wait()
+
+    house.queues._serving._recalls._read_again = never
+    with pytest.raises(StorageFailed):
+        house.delete(name, *handles)
+
+
+def test_a_message_whose_deletion_was_not_written_is_not_thinned_out(
+    house: QueueHouse, disk: HeldDisk
+) -> None:
+    house.create("work")
+    house.send("work", Outgoing("a"), Outgoing("b"))
+    fail_to_delete(house, disk, "work")
+    partition = house.queue("work").partitions[0]
+    assert partition.delivery.is_empty
+    assert list(partition.undone_ranges(0, 2)) == [(0, 2)]
+
+
+def test_a_message_whose_deletion_was_not_written_keeps_its_place_in_the_topic(
+    house: QueueHouse, disk: HeldDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "RECLAIM_BYTES_MIN", 1)
+    house.create("work")
+    house.create("audit", **{"duolog:SourceTopic": "work"})
+    house.send("work", Outgoing("a"))
+    fail_to_delete(house, disk, "audit")
+    (received,) = house.receive("work")
+    house.delete("work", received.receipt_handle)
+    for _ in range(3):
+        house.advance(QUIET_MS)
+    assert house.queue("work").partitions[0].data.log.start_offset == 0
+    house.crash()
+    assert bodies(house.receive("audit")) == ["a"]
+
+
+def test_repeated_receives_and_deletions_are_refused_until_the_state_is_certain(
+    house: QueueHouse, disk: HeldDisk
+) -> None:
+    house.create("work")
+    house.send("work", Outgoing("a"))
+    fail_to_delete(house, disk, "work")
+    partition = house.queue("work").partitions[0]
+    with pytest.raises(StorageFailed):
+        house.receive("work")
+    with pytest.raises(StorageFailed):
+        partition.change(Deleted((0,)))
