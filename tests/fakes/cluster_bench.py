@@ -14,11 +14,12 @@ from duolog.broker.controller.event_log import EventLog, read_events
 from duolog.broker.controller.requests import Requests
 from duolog.broker.controller.survey import Ends, Wanted
 from duolog.broker.membership.cluster_view import ClusterView
-from duolog.broker.membership.entries import decode_record, node_key
+from duolog.broker.membership.entries import decode_record, encode, node_key, statement_key
 from duolog.broker.membership.membership import Membership
 from duolog.model.log_end import LogEnd
 from duolog.model.partition_state import PartitionState
-from duolog.ports.metastore import MetaStore
+from duolog.model.statement import Statement
+from duolog.ports.metastore import MetaStore, Put
 
 
 class ToldEnds:
@@ -53,9 +54,9 @@ class BenchNode:
         self.controller = Controller(
             store, clock, self.membership, self.cluster, survey, topic_defaults={}
         )
-        self.requests = Requests(
-            store, clock, self.catalog, self.cluster, EventLog(store, node), survey
-        )
+        self.events = EventLog(store, node)
+        """Those of its operators' requests."""
+        self.requests = Requests(store, clock, self.catalog, self.cluster, self.events, survey)
 
     async def start(self) -> None:
         await self.cluster.start()
@@ -100,6 +101,15 @@ class ClusterBench:
     async def stop(self) -> None:
         for node in self.nodes.values():
             await node.stop()
+
+    async def cut_off(self, node: int) -> None:
+        """The others state that they cannot reach the node, as after two seconds of silence."""
+        for other in self.nodes:
+            if other != node:
+                membership = self.nodes[other].membership
+                said = Statement(other, membership.epoch, unreachable=(node,))
+                put = Put(statement_key(other), encode(said), membership.lease)
+                await self.store.transact([], [put])
 
     @property
     def controller(self) -> BenchNode | None:

@@ -4,6 +4,7 @@ from tests.fakes.cluster_nodes import registration
 
 from duolog.broker.membership.entries import broker_key, encode
 from duolog.model.cluster import LiveNode, NodeRecord
+from duolog.model.statement import Statement
 from duolog.ports.metastore import Delete, MetaStore, Put
 
 
@@ -14,6 +15,7 @@ class LiveNodes:
         self._store = store
         self.live: dict[int, LiveNode] = {}
         self.records: dict[int, NodeRecord] = {}
+        self.statements: dict[int, Statement] = {}
         self.controller: int | None = None
 
     def address_of(self, node: int, door: str) -> tuple[str, int] | None:

@@ -145,6 +145,7 @@ class QueueHouse:
 
     async def _abandon(self) -> None:
         await self.queues.halt()
+        await self.broker.groups.stop()
         await self.queues.catalog.stop()
         await self.broker.catalog.stop()
 

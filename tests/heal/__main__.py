@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -43,6 +44,8 @@ BOUND_SECONDS = 60.0
 
 def main(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
+    # Like an interruption, so that no process, network or disk is left behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     modes = [mode for mode in ("idle", "busy", "quota") if getattr(given, mode)]
     outcomes: list[Outcome] = []
     began = time.monotonic()
@@ -127,8 +130,6 @@ def _run(mode: str, given: argparse.Namespace, began: float) -> list[Outcome]:
                             say(line)
                         if not outcome.is_repeated:
                             break
-            for told, count in load.refusals.most_common(20):
-                say(f"{count} times a client was refused: {told}")
         for node in nodes:
             if count := NodeLog(node.directory).tracebacks():
                 outcomes[-1].problems.append(f"{count} tracebacks in {node.directory}")

@@ -46,8 +46,15 @@ def goals(mode: str, fault: str, outcomes: Sequence[Outcome]) -> list[Goal]:
     return found
 
 
+def rolling_silences(outcomes: Sequence[Outcome]) -> list[float]:
+    """Seconds without an answer, of each kind of client while each node was restarted."""
+    return [
+        each.seconds for outcome in outcomes for node in outcome.silences for each in node.values()
+    ]
+
+
 def _rolling_goals(mode: str, outcomes: Sequence[Outcome]) -> list[Goal]:
-    silences = [each for outcome in outcomes for node in outcome.silences for each in node.values()]
+    silences = rolling_silences(outcomes)
     if mode != "idle" or not silences:
         return []
     return [

@@ -14,7 +14,7 @@ from tests.heal.pace import Pace
 from tests.heal.queue_clients import Receiver, Sender
 from tests.heal.timeline import Client, Timeline
 from tests.heal.topic_ledger import Findings, judge_partition
-from tests.heal.topic_reader import read_keys
+from tests.heal.topic_reader import read_stored
 
 TOPIC = "numbers"
 PARTITIONS = 6
@@ -108,8 +108,8 @@ class Load:
         found = self._judge_queues()
         numbers = list(self._numbers.acknowledged)
         probes = [list(probe.acknowledged) for probe in self._produce]
-        for at, keys in enumerate(read_keys(self._cluster.bootstrap, TOPIC, PARTITIONS)):
-            found += judge_partition(keys, numbers[at], probes[at])
+        for at, stored in enumerate(read_stored(self._cluster.bootstrap, TOPIC, PARTITIONS)):
+            found += judge_partition(f"{TOPIC}/{at}", stored, numbers[at], probes[at])
         for lost in (*(each for probe in self._commit for each in probe.lost), *self._commits()):
             found += Findings(lost=1, examples=[lost])
         return found

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from tests.heal.timeline import Silence
 from tests.heal.topic_ledger import Findings
 
 
@@ -42,9 +43,9 @@ class Outcome:
     """Seconds from the fault until everything was served; None: not in time."""
     last: str = ""
     """Client that was served last, or those that were not."""
-    back: float | None = None
+    back: Silence | None = None
     """Longest time without an answer for any client once the fault is over."""
-    silences: list[dict[str, float]] = field(default_factory=list)
+    silences: list[dict[str, Silence]] = field(default_factory=list)
     """Of a rolling restart: per node, by kind of client, the longest time without an answer."""
     leases: list[LostLease] = field(default_factory=list)
     suspensions: dict[int, int] = field(default_factory=dict)
@@ -57,6 +58,8 @@ class Outcome:
     longest_turn: float | None = None
     """Seconds of CPU, where nodes tell it."""
     stacks: list[str] = field(default_factory=list)
+    refusals: dict[str, int] = field(default_factory=dict)
+    """What clients were told instead of an answer, and how often."""
     problems: list[str] = field(default_factory=list)
     """Anything else that must not be: a node that ended, a client that did."""
     is_repeated: bool = False

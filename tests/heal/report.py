@@ -1,9 +1,10 @@
 """What is printed: a line for each round, a table, and which goals were reached."""
 
 from collections.abc import Sequence
+from itertools import islice
 from statistics import median
 
-from tests.heal.goals import goals
+from tests.heal.goals import goals, rolling_silences
 from tests.heal.outcome import Outcome
 
 HEAD = (
@@ -11,6 +12,8 @@ HEAD = (
     *("acknowledged", "lost", "doubled", "disorder", "CPU s", "turn ms", "waited"),
 )
 EXAMPLES_MAX = 5
+SURPRISING_SECONDS = 2.0
+"""After a longer gap it is said what clients were told meanwhile."""
 
 
 def round_lines(number: int, rounds: int, outcome: Outcome) -> list[str]:
@@ -21,7 +24,7 @@ def round_lines(number: int, rounds: int, outcome: Outcome) -> list[str]:
     served = "NOT SERVED" if outcome.gap is None else f"served after {outcome.gap:.2f} s"
     parts = [f"{name}: {outcome.what}: {served} (last: {outcome.last})"]
     if outcome.back is not None:
-        parts.append(f"when it was over longest silence {outcome.back:.2f} s")
+        parts.append(f"longest silence afterwards {outcome.back}")
     if outcome.cpu is not None:
         parts.append(f"CPU {outcome.cpu:.2f} s")
     parts.append(f"waited for CPU {outcome.delay_share:.0%}")
@@ -39,9 +42,13 @@ def round_lines(number: int, rounds: int, outcome: Outcome) -> list[str]:
         if count
     ]
     for number, node in enumerate(outcome.silences, 1):
-        told = ", ".join(f"{kind} {each:.2f} s" for kind, each in sorted(node.items()))
+        told = ", ".join(str(each) for each in sorted(node.values(), reverse=True))
         lines.append(f"    node {number}: longest without an answer: {told}")
     lines += [f"    long turn: {each}" for each in outcome.stacks[:EXAMPLES_MAX]]
+    if outcome.gap is None or outcome.gap > SURPRISING_SECONDS:
+        lines += [
+            f"    {count} times: {told}" for told, count in islice(outcome.refusals.items(), 6)
+        ]
     lines += [f"    BROKEN: {each}" for each in outcome.findings.examples[:EXAMPLES_MAX]]
     lines += [f"    PROBLEM: {each}" for each in outcome.problems]
     if outcome.is_repeated:
@@ -81,16 +88,18 @@ def _counted(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def _row(mode: str, fault: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    counted = _counted(outcomes)
-    if not counted:
+    had = [each for each in outcomes if not each.skipped]
+    if not had:
         return (mode, fault, "skipped", *[""] * (len(HEAD) - 3))
+    # Where the machine was never idle, its rounds are shown, and said to be none that count.
+    counted = _counted(outcomes) or had
     gaps = [each.gap for each in counted]
     served = [each for each in gaps if each is not None]
     is_served = len(served) == len(gaps)
     # A gap that nobody saw the end of is longer than all others.
     ranked = sorted(each if each is not None else float("inf") for each in gaps)
-    silences = [each for outcome in counted for node in outcome.silences for each in node.values()]
-    backs = [each.back for each in counted if each.back is not None]
+    silences = rolling_silences(counted)
+    backs = [each.back.seconds for each in counted if each.back is not None]
     used = [each.cpu for each in counted if each.cpu is not None]
     turns = sum(each.long_turns for each in counted)
     longest = [each.longest_turn for each in counted if each.longest_turn is not None]
@@ -99,7 +108,7 @@ def _row(mode: str, fault: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     return (
         mode,
         fault,
-        str(len(counted)),
+        str(len(counted)) if _counted(outcomes) else f"0 ({len(had)} not idle)",
         _seconds(median(silences or ranked)),
         _seconds(max(served)) if is_served else "not served",
         _seconds(max(backs)) if backs else "-",

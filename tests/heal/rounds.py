@@ -3,6 +3,7 @@
 import time
 
 from tests.harness.node import NodeFailed
+from tests.heal.evidence import keep_evidence
 from tests.heal.faults import Fault
 from tests.heal.load import Load
 from tests.heal.node_log import LONG_TURN, SUSPENDED, NodeLog
@@ -18,6 +19,7 @@ SETTLE_SECONDS_MAX = 60.0
 STEADY_SECONDS_MAX = 30.0
 LEASE_SECONDS = 4.0
 """What was so long before a lease ended may be the cause."""
+FRAMES_SHOWN = 6
 NAMED_MAX = 6
 """Clients that are named where many are not served."""
 
@@ -43,6 +45,7 @@ class Rounds:
         outcome = Outcome(self.mode, name)
         self._until_well(outcome)
         acknowledged = self._load.acknowledged
+        refused = self._load.refusals
         turns = LongTurns(list(self._nodes.values()))
         began_wall, began = time.time(), time.monotonic()
         since = fault.begin()
@@ -51,9 +54,9 @@ class Rounds:
         self._supervise(fault, outcome)
         self._until_well(outcome)
         now = time.monotonic()
-        silences = self._load.timeline.longest_silences(ended, now)
-        outcome.back = max(silences.values(), default=0.0)
+        outcome.back = max(self._load.timeline.silences(ended, now).values())
         outcome.acknowledged = self._load.acknowledged - acknowledged
+        outcome.refusals = dict((self._load.refusals - refused).most_common())
         outcome.long_turns, outcome.longest_turn = turns.since()
         self._read_logs(outcome, began_wall, began, fault.victims)
         self.judge(outcome)
@@ -64,6 +67,7 @@ class Rounds:
         outcome = Outcome(self.mode, name, "nodes one after the other")
         self._until_well(outcome)
         acknowledged = self._load.acknowledged
+        refused = self._load.refusals
         turns = LongTurns(list(self._nodes.values()))
         began_wall, began = time.time(), time.monotonic()
         for number, node in self._nodes.items():
@@ -77,11 +81,12 @@ class Rounds:
                 node.start()
             self._until_well(outcome)
             now = time.monotonic()
-            outcome.silences.append(self._load.timeline.longest_silences(since, now))
+            outcome.silences.append(self._load.timeline.silences(since, now))
             outcome.delay_share = max(outcome.delay_share, self._watch.delay_share(since, now))
-        longest = [(each, kind) for node in outcome.silences for kind, each in node.items()]
-        outcome.gap, outcome.last = max(longest)
+        longest = max(each for node in outcome.silences for each in node.values())
+        outcome.gap, outcome.last = longest.seconds, str(longest.client)
         outcome.acknowledged = self._load.acknowledged - acknowledged
+        outcome.refusals = dict((self._load.refusals - refused).most_common())
         outcome.long_turns, outcome.longest_turn = turns.since()
         self._read_logs(outcome, began_wall, began, set(self._nodes))
         self.judge(outcome)
@@ -120,7 +125,7 @@ class Rounds:
             outcome.last = str(served.last)
             until = since + served.seconds
             outcome.cpu = self._watch.cpu(since, until)
-            outcome.delay_share = self._watch.delay_share(since, until)
+            outcome.delay_share = self._watch.delay_share(since, now)
 
     def _supervise(self, fault: Fault, outcome: Outcome) -> None:
         """Start again what has ended by itself, as a supervisor would."""
@@ -165,7 +170,8 @@ class Rounds:
                     )
                 )
             outcome.suspensions[number] = len(log.lines(SUSPENDED, wall, until))
-            outcome.stacks += [line.text for line in log.lines(LONG_TURN, wall, until)]
+            for line in log.lines(LONG_TURN, wall, until):
+                outcome.stacks.append(f"node {number}: {' < '.join(line.stack[:FRAMES_SHOWN])}")
 
     def judge(self, outcome: Outcome) -> None:
         """Compare what was acknowledged with what is there. Only what is new counts."""
@@ -178,3 +184,5 @@ class Rounds:
             [each for each in found.examples if each not in known.examples],
         )
         outcome.problems += self._load.failures
+        if outcome.findings.total:
+            keep_evidence(self._place, f"{outcome.fault}-{time.monotonic():.0f}")

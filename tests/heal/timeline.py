@@ -4,7 +4,6 @@ Pure: callers say what time it is.
 """
 
 from bisect import bisect_left
-from collections import defaultdict
 from typing import NamedTuple
 
 BITES_SECONDS_MAX = 1.0
@@ -25,6 +24,14 @@ class Served(NamedTuple):
     seconds: float
     """From the fault until the last client was answered again."""
     last: Client
+
+
+class Silence(NamedTuple):
+    seconds: float
+    client: Client
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.2f} s ({self.client})"
 
 
 class Timeline:
@@ -80,12 +87,14 @@ class Timeline:
         ended = self._ended[client]
         return ended[bisect_left(began, since) : len(began)]
 
-    def longest_silences(self, since: float, until: float) -> dict[str, float]:
+    def silences(self, since: float, until: float) -> dict[str, Silence]:
         """By kind, the longest time in which one of its clients had no answer."""
-        found: defaultdict[str, float] = defaultdict(float)
+        found: dict[str, Silence] = {}
         for client, ended in self._ended.items():
             before = since
             for at in [*ended[bisect_left(ended, since) : bisect_left(ended, until)], until]:
-                found[client.kind] = max(found[client.kind], at - before)
+                longest = found.get(client.kind)
+                if longest is None or at - before > longest.seconds:
+                    found[client.kind] = Silence(at - before, client)
                 before = at
-        return dict(found)
+        return found

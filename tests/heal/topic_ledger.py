@@ -7,8 +7,11 @@ one is there.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 PROBE = b"probe/"
+EXAMPLES_MAX = 5
+"""Lost records that are named."""
 
 
 @dataclass
@@ -33,26 +36,35 @@ class Findings:
         return self.lost + self.doubled + self.out_of_order
 
 
-def judge_partition(keys: Sequence[bytes], acknowledged: int, probes: Iterable[bytes]) -> Findings:
-    """`keys`: of all records, in the order of the log. `acknowledged`: so many numbers were.
+class Stored(NamedTuple):
+    """A record as a reader finds it."""
+
+    offset: int
+    key: bytes
+
+
+def judge_partition(
+    name: str, stored: Sequence[Stored], acknowledged: int, probes: Iterable[bytes]
+) -> Findings:
+    """`stored`: all records, in the order of the log. `acknowledged`: so many numbers were.
     `probes`: keys of those that were."""
     found = Findings()
-    seen: set[int] = set()
+    seen: dict[int, int] = {}
     highest = -1
-    for key in keys:
+    for offset, key in stored:
         if key.startswith(PROBE):
             continue
         number = int(key)
         if number in seen:
             found.doubled += 1
-            found.examples.append(f"{number} is there twice")
+            found.examples.append(f"{name}: {number} is at {seen[number]} and at {offset}")
         elif number < highest:
             found.out_of_order += 1
-            found.examples.append(f"{number} comes after {highest}")
-        seen.add(number)
+            found.examples.append(f"{name}: {number} comes after {highest} at {offset}")
+        seen.setdefault(number, offset)
         highest = max(highest, number)
-    missing = [number for number in range(acknowledged) if number not in seen]
-    missing_probes = set(probes) - set(keys)
-    found.lost = len(missing) + len(missing_probes)
-    found.examples += [f"{each!r} is lost" for each in [*missing[:3], *sorted(missing_probes)[:3]]]
+    missing = [str(number) for number in range(acknowledged) if number not in seen]
+    missing += sorted(key.decode() for key in set(probes) - {each.key for each in stored})
+    found.lost = len(missing)
+    found.examples += [f"{name}: {each} is lost" for each in missing[:EXAMPLES_MAX]]
     return found

@@ -1,12 +1,13 @@
-"""Reads the keys of a topic from its start to its end."""
+"""Reads the offsets and keys of a topic from its start to its end."""
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from tests.heal.topic_ledger import Stored
 
 SILENT_SECONDS_MAX = 20.0
 RECORDS_PER_READ = 1_000
 
 
-def read_keys(bootstrap: str, topic: str, partitions: int) -> list[list[bytes]]:
+def read_stored(bootstrap: str, topic: str, partitions: int) -> list[list[Stored]]:
     """Of each partition, in the order of its log."""
     consumer = Consumer(
         {
@@ -17,7 +18,7 @@ def read_keys(bootstrap: str, topic: str, partitions: int) -> list[list[bytes]]:
             "log_level": 0,
         }
     )
-    keys: list[list[bytes]] = [[] for _ in range(partitions)]
+    stored: list[list[Stored]] = [[] for _ in range(partitions)]
     left = set(range(partitions))
     try:
         consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in left])
@@ -29,9 +30,11 @@ def read_keys(bootstrap: str, topic: str, partitions: int) -> list[list[bytes]]:
                 assert partition is not None
                 error = record.error()
                 if error is None:
-                    keys[partition].append(record.key() or b"")
+                    offset = record.offset()
+                    assert offset is not None
+                    stored[partition].append(Stored(offset, record.key() or b""))
                 elif error.code() == KafkaError._PARTITION_EOF:
                     left.discard(partition)
-        return keys
+        return stored
     finally:
         consumer.close()

@@ -14,10 +14,11 @@ from typing import NamedTuple
 from tests.harness.etcd import Etcd
 from tests.harness.node import Node
 
+from duolog.adapters.lease_thread import LEASE_THREAD
+
 LOOK_SECONDS = 0.1
 ETCD_SECONDS_MAX = 1.0
 TICKS = os.sysconf("SC_CLK_TCK")
-LEASE_THREAD = "lease"
 
 
 class Sample(NamedTuple):

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.fakes.queue_house import QueueHouse, plain
 from tests.style.sources import ROOT
 
-from duolog.app.gauges import register_gauges, register_process_gauges
+from duolog.app.gauges import register_gauges, register_peer_gauges, register_process_gauges
 from duolog.app.pipeline_gauges import register_pipeline_gauges
 from duolog.app.queue_gauges import register_queue_gauges
 from duolog.app.usage_counters import register_usage_counters
@@ -66,6 +66,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
     listener: Any = SimpleNamespace(connection_count=0)
     housekeeping: Any = SimpleNamespace(quarantined=0)
     register_gauges(made, house.broker, housekeeping, listener)
+    register_peer_gauges(made, lambda: 0)
     process: Any = SimpleNamespace(lost=0, count=0)
     register_process_gauges(made, process, process)
     register_queue_gauges(made, house.queues)

@@ -106,6 +106,8 @@ class ClusterPages:
         registration = None if live is None else live.registration
         for name in ("rack", "host", "kafka", "sqs", "admin", "peer"):
             described[name] = "" if registration is None else getattr(registration, name)
+        said = self._view.statements.get(node) if live is not None else None
+        described["cannot_reach"] = [] if said is None else list(said.unreachable)
         described["roles"] = [] if registration is None else list(registration.roles)
         return described
 

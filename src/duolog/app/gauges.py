@@ -1,6 +1,6 @@
 """Metrics read from the broker's state at the moment they are asked for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from duolog.adapters.tcp import TcpListener
 from duolog.broker.broker import Broker
@@ -42,6 +42,14 @@ def register_gauges(
     )
     metrics.detail("topic", lambda name: _topic_samples(broker, name))
     metrics.detail("group", lambda name: _group_samples(broker, name))
+
+
+def register_peer_gauges(metrics: Metrics, unreachable: Callable[[], int]) -> None:
+    metrics.gauge(
+        "duolog_unreachable_peers",
+        "Other nodes that this one has tried for two seconds, and heard nothing of.",
+        unreachable,
+    )
 
 
 def register_process_gauges(metrics: Metrics, logged: LogStream, turns: LongTurns) -> None:

@@ -21,7 +21,7 @@ from duolog.admin_api.usage import UsagePages
 from duolog.app.assembly import DRAIN_SECONDS_MAX, Node
 from duolog.app.cluster import Clustered
 from duolog.app.data_directory import DataDirectory, Identity, StartRefused
-from duolog.app.gauges import register_gauges, register_process_gauges
+from duolog.app.gauges import register_gauges, register_peer_gauges, register_process_gauges
 from duolog.app.listening import cannot_listen
 from duolog.app.opening import open_with_room
 from duolog.app.peer_doors import listen_to_peers
@@ -164,6 +164,10 @@ async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -
         cleanup.push_async_callback(sqs.close, 1.0)
         addresses["sqs"] = str(Address(*sqs.address))
     register_gauges(node.metrics, node.broker, node.housekeeping, listener)
+    cluster = node.cluster
+    register_peer_gauges(
+        node.metrics, lambda: 0 if cluster is None else len(cluster.reachability.unreachable)
+    )
     register_queue_gauges(node.metrics, node.queues)
     register_usage_counters(node.metrics, node.broker.meter)
     register_pipeline_gauges(node.metrics, pipelines_directory(settings) / STATES_FOLDER)

@@ -16,6 +16,7 @@ from duolog.broker.cluster_nodes import ClusterNodes, live_brokers
 from duolog.broker.membership.entries import broker_key
 from duolog.config.topic import TopicConfig
 from duolog.core.controller.placement import place
+from duolog.core.membership.statements import Statements
 from duolog.model.errors import (
     InvalidConfig,
     InvalidPartitions,
@@ -70,7 +71,15 @@ class Placement:
             factor = self._present_factor(topic) if indexes.start > 0 else self.usual_factor()
         # Topics start at different nodes; a topic that grows continues where it ended.
         start = topic.id.int % _STARTS + indexes.start
-        return place(len(indexes), factor, brokers, self._view.replica_counts, start=start)
+        said = Statements(self._nodes.live, self._nodes.statements)
+        return place(
+            len(indexes),
+            factor,
+            brokers,
+            self._view.replica_counts,
+            start=start,
+            avoided=[node.id for node in brokers if said.doubters(node.id)],
+        )
 
     def usual_factor(self) -> int:
         """Replication factor by default: the configured one, at most the number of brokers."""

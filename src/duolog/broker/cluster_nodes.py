@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from duolog.model.cluster import ROLES, LiveNode, NodeRecord, Registration
+from duolog.model.statement import Statement
 
 NO_BROKER_EPOCH = 0
 """Broker epoch of a sole node. Without registration its entry is absent: mod-revision 0."""
@@ -19,6 +20,11 @@ class ClusterNodes(Protocol):
     @property
     def records(self) -> Mapping[int, NodeRecord]:
         """Stored records of all nodes by id, including those that are gone."""
+        ...
+
+    @property
+    def statements(self) -> Mapping[int, Statement]:
+        """Last statement of each node; core/membership/statements.py says which of them count."""
         ...
 
     @property
@@ -49,6 +55,7 @@ class SoleNode:
         )
         self.controller = node
         self.records: Mapping[int, NodeRecord] = MappingProxyType({})
+        self.statements: Mapping[int, Statement] = MappingProxyType({})
         self.live: Mapping[int, LiveNode] = MappingProxyType(
             {node: LiveNode(registration, NO_BROKER_EPOCH)}
         )

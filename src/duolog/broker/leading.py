@@ -34,8 +34,8 @@ class LeadingReplica(FollowingReplica):
         "_epoch_start_offset",
         "_fenced",
         "_led_epoch",
+        "_no_room",
         "_not_leading",
-        "_set_full",
         "_suspended",
         "_withheld",
         "_writes",
@@ -61,7 +61,7 @@ class LeadingReplica(FollowingReplica):
         self._suspended: Refusal | None = None
         self._withheld: Refusal | None = None
         self._not_leading: Refusal | None = None
-        self._set_full: Refusal | None = None
+        self._no_room: Refusal | None = None
         self._writes: Flusher | CopiedWrites = parts.flusher
         self._defers = True
         """True if a write is not committed at once: it waits for a sync, or for followers."""
@@ -158,10 +158,10 @@ class LeadingReplica(FollowingReplica):
             bool(self.log.damaged),
         )
 
-    def set_full(self, refusal: Refusal | None) -> None:
-        """Refuses new messages, because disks of the in-sync set are full; None: takes them."""
-        if refusal is not self._set_full:
-            self._set_full = refusal
+    def refuse_messages(self, refusal: Refusal | None) -> None:
+        """Refuses new records, because disks of the in-sync set are full; None: takes them."""
+        if refusal is not self._no_room:
+            self._no_room = refusal
             self._settle_refusal()
 
     @property
@@ -201,7 +201,7 @@ class LeadingReplica(FollowingReplica):
 
     def _settle_refusal(self) -> None:
         self._failure = (
-            self._fenced or self._not_leading or self._suspended or self._withheld or self._set_full
+            self._fenced or self._not_leading or self._suspended or self._withheld or self._no_room
         )
         self._retry_ms = None
         self.is_leader = self._not_leading is None and self._suspended is None

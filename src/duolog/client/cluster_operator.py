@@ -24,6 +24,8 @@ class NodeSummary(msgspec.Struct):
     """Number of partitions that the node leads."""
     copies: int
     """Number of partitions of which the node holds a copy."""
+    cannot_reach: list[int] = msgspec.field(default_factory=list)
+    """Nodes that it has tried and not reached."""
 
 
 class PartitionSummary(msgspec.Struct):

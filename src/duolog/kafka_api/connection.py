@@ -163,6 +163,17 @@ class Connection(Growable):
             self._buffer.shrink()
 
     def close_when_answered(self) -> None:
+        """Read no further requests, and close once those that came are answered.
+
+        A consumer asks again as soon as it is answered: it would be owed something for ever, and
+        this node keep its leaderships while it accepts no connections any more.
+        """
+        self._paused = False
+        self._transport.pause_reading()
+        for answer in tuple(self._answers):
+            # Records that come later are another leader's to tell.
+            if not answer.ready and not answer.is_produce:
+                answer.time_out()
         if not self._answers:
             self._transport.close()
 

@@ -31,7 +31,10 @@ def check_place(
 ) -> None:
     """Refuse a read that another node should answer. Raises NearerReplica or a refusal."""
     if not partition.is_leader:
-        if version < FOLLOWERS_FROM or not partition.is_following:
+        # A consumer stays with a replica that answers. One that is cut off, or has fallen behind,
+        # would answer for ever that there is nothing new.
+        is_current = broker.node_id in partition.in_sync and not broker.roles.is_suspended
+        if version < FOLLOWERS_FROM or not partition.is_following or not is_current:
             partition.check_leading()
         if offset > partition.log.end_offset:
             # Not out of range: the leader, which may have sent the reader here, has that offset.

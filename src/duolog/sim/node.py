@@ -157,6 +157,7 @@ class SimNode:
             peers = await network.listen("", PEER_PORT, node.cluster.door.new_session)
             cleanup.callback(peers.abort_connections)
             cleanup.callback(peers.stop_accepting)
+            cleanup.push_async_callback(node.queues.save)
 
     async def _open_admin_door(
         self, node: Node, cluster: Clustered, cleanup: AsyncExitStack

@@ -74,6 +74,17 @@ def test_a_cluster_that_is_not_well_is_never_said_to_be(
     assert [row["id"] for row in json.loads(done.stdout)] == [1]
 
 
+def test_nodes_that_do_not_reach_each_other_are_named(doors: DoorServer) -> None:
+    cut = msgspec.structs.replace(_NODE, cannot_reach=[2, 3])
+    done = status(doors, msgspec.structs.replace(_WELL, nodes=[cut]))
+    assert done.exit_code == 0
+    assert "Node 1 cannot reach node 2, 3: check the network" in done.stderr
+    lacking = PartitionSummary(3, 0, 1)
+    done = status(doors, msgspec.structs.replace(_WELL, nodes=[cut], partitions=lacking))
+    assert done.exit_code == ExitCode.UNHEALTHY
+    assert "Node 1 cannot reach node 2, 3: check the network" in done.stderr
+
+
 def test_a_node_that_waits_to_join_its_cluster_is_not_well(doors: DoorServer) -> None:
     doors.answers["GET /cluster"] = lambda asked: (404, {"error": "alone", "code": NODE_ALONE})
     doors.answers["GET /readyz"] = lambda asked: (503, {"reasons": {"start": "it waits for etcd"}})

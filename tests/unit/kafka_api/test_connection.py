@@ -384,3 +384,27 @@ async def test_rule_03_a_leader_that_was_stopped_looks_at_the_clock_before_it_an
     await _settle()
     ((_, code, _),) = produced(dict(bench.wire.answers())[3])
     assert code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_a_stopping_node_answers_consumers_that_wait_at_once(bench: Bench) -> None:
+    bench.receive(fetch(1, wait_ms=60_000))
+    bench.connection.close_when_answered()
+    await _settle()
+    assert bench.wire.ids() == [1]
+    bench.connection.close_when_answered()
+    assert bench.wire.is_closed
+
+
+async def test_a_stopping_node_reads_no_further_requests_but_answers_those_that_came(
+    bench: Bench,
+) -> None:
+    bench.receive(produce(1, "fsync"))
+    bench.connection.close_when_answered()
+    assert bench.wire.is_paused
+    assert not bench.wire.is_closed
+    bench.disk.release()
+    await _settle()
+    assert bench.wire.ids() == [1]
+    assert bench.wire.is_paused
+    bench.connection.close_when_answered()
+    assert bench.wire.is_closed

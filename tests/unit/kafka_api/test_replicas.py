@@ -11,6 +11,7 @@ from tests.unit.kafka_api.test_connection import Wire, request
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.kafka_api.door import KafkaDoor
+from duolog.model.errors import NotLeader
 from duolog.observe.metrics import Metrics
 from duolog.wire.kafka.apis import ApiKey
 from duolog.wire.kafka.error_codes import ErrorCode
@@ -124,6 +125,23 @@ async def test_a_follower_serves_what_is_committed_to_new_clients_only(house: Ho
     write(house[1].partition())
     (ahead,) = (await fetch(house, 2, offset=2)).responses[0].partitions
     assert ahead.error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+
+
+async def test_a_follower_that_is_behind_or_out_of_touch_sends_consumers_away(house: House) -> None:
+    """They would stay, and be told for ever that there is nothing new."""
+    await house.create((1, 2))
+    await eventually(lambda: house[1].partition().in_sync == (1, 2))
+    house[2].broker.suspend(NotLeader("out of touch"))
+    (suspended,) = (await fetch(house, 2)).responses[0].partitions
+    assert suspended.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    house[2].broker.resume()
+    (row,) = (await fetch(house, 2)).responses[0].partitions
+    assert row.error_code == 0
+    house.isolate(2)
+    await house.change(in_sync=(1,))
+    await eventually(lambda: house[2].partition().in_sync == (1,))
+    (behind,) = (await fetch(house, 2)).responses[0].partitions
+    assert behind.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 async def test_a_consumer_is_sent_to_the_copy_in_its_rack(house: House) -> None:

@@ -200,10 +200,13 @@ class Controller:
 
     async def _until_changed(self, follower: ImageFollower, upkeep: Upkeep) -> None:
         while self._still_rules() and follower.is_following:
-            if follower.changed.is_set() or upkeep.is_due(self._clock.now_ms()):
+            now_ms = self._clock.now_ms()
+            wait_ms = upkeep.wait_ms(now_ms)
+            if follower.changed.is_set() or upkeep.is_due(now_ms) or wait_ms == 0:
                 return
+            wait_s = self._look_s if wait_ms is None else min(self._look_s, wait_ms / 1000)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._look_s):
+                async with asyncio.timeout(wait_s):
                     await follower.changed.wait()
 
     async def _pause(self, seconds: float) -> None:

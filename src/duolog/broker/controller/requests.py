@@ -30,7 +30,7 @@ from duolog.core.controller.events import Event, text_of
 from duolog.core.controller.image import ClusterImage, Group, Member, PartitionId, TopicImage
 from duolog.core.controller.moves import can_lead, move_leader
 from duolog.core.controller.reassignment import begun, cancelled, has_enough
-from duolog.core.controller.settlement import leaders_of, why_unclean
+from duolog.core.controller.settlement import leaders_of, reasons
 from duolog.model.errors import (
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -99,8 +99,7 @@ class Requests:
         def decide(group: Group, census: Census) -> Decision:
             return _elect_uncleanly(group, census, self._clock.now_ms())
 
-        text = "An operator asked for a leader though none has everything: the rest is lost."
-        await self._change(topic, index, decide, "leader elected uncleanly", text, survey)
+        await self._change(topic, index, decide, survey=survey)
 
     async def set_draining(self, node: int, draining: bool) -> None:
         """Begins or ends the draining of a node, which may be down."""
@@ -123,10 +122,11 @@ class Requests:
         topic: str,
         index: int,
         decide: Decide,
-        kind: str,
-        text: str,
+        kind: str = "",
+        text: str = "",
         survey: Callable[[ClusterImage], Awaitable[ClusterImage]] | None = None,
     ) -> None:
+        """Decides and commits; `kind` and `text` report a decision without events of its own."""
         for _ in range(_ATTEMPTS_MAX):
             epoch = await asked(self._store.get(CONTROLLER_EPOCH))
             image = self._image(topic, index)
@@ -139,8 +139,10 @@ class Requests:
             epoch_revision = 0 if epoch is None else epoch.mod_revision
             revision = await self._commit(decision, epoch_revision)
             if revision is not None:
-                self._report(kind, group[0].text, text)
-                self._events.add(decision.events)
+                if decision.events:
+                    self._events.add(decision.events)
+                else:
+                    self._report(kind, group[0].text, text)
                 await self._catalog.follower.until(revision)
                 return
             await self._catch_up(group)
@@ -198,6 +200,7 @@ class Requests:
                 for each in topics
             },
             data_of={each.id: data.id for each in topics[1:]},
+            statements=self._cluster.statements,
         )
 
     async def _commit(self, decision: Decision, epoch_revision: int) -> int | None:
@@ -245,6 +248,11 @@ def _elect_preferred(group: Group, census: Census) -> Decision:
             f"node {preferred}, the preferred leader of {group[0].text}, is not alive or not in"
             " sync"
         )
+    if census.is_doubted(preferred):
+        others = text_of(census.statements.doubters(preferred))
+        raise PreferredLeaderNotAvailable(
+            f"{others} cannot reach node {preferred}, the preferred leader of {group[0].text}"
+        )
     return move_leader(group, preferred, census)
 
 
@@ -256,8 +264,9 @@ def _elect_uncleanly(group: Group, census: Census, now_ms: int) -> Decision:
         raise EligibleLeadersNotAvailable(f"no replica of {group[0].text} is alive")
     changes = difference(group, states)
     events = tuple(
-        Event(now_ms, "leader elected uncleanly", member.text, why_unclean(member, state, census))
+        msgspec.structs.replace(event, text=f"{event.text} An operator asked for it.")
         for member, state in zip(group, states, strict=True)
-        if state != member.state and state.is_unclean
+        if state != member.state
+        for event in reasons(member, state, census, now_ms)
     )
     return Decision(changes, leaders_of(changes, census), events)

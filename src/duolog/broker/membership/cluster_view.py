@@ -12,12 +12,14 @@ from duolog.broker.membership.entries import (
     CONTROLLER_LEADER,
     CONTROLLER_PREFIX,
     NODES_PREFIX,
+    STATEMENTS_PREFIX,
     decode_epoch,
     decode_leader,
 )
 from duolog.broker.membership.node_view import NodeListener, NodeView
 from duolog.broker.membership.prefix_follower import PrefixFollower
 from duolog.model.cluster import LiveNode, NodeRecord
+from duolog.model.statement import Statement
 from duolog.ports.metastore import Change, ChangeSet, MetaStore
 
 
@@ -38,6 +40,7 @@ class ClusterView:
             PrefixFollower(store, CONTROLLER_PREFIX, self._replay_controller),
             PrefixFollower(store, NODES_PREFIX, self.nodes.replay_nodes),
             self.registrations,
+            PrefixFollower(store, STATEMENTS_PREFIX, self.nodes.replay_statements),
         )
 
     @property
@@ -47,6 +50,10 @@ class ClusterView:
     @property
     def records(self) -> Mapping[int, NodeRecord]:
         return self.nodes.records
+
+    @property
+    def statements(self) -> Mapping[int, Statement]:
+        return self.nodes.statements
 
     def address_of(self, node: int, door: str) -> tuple[str, int] | None:
         return self.nodes.address_of(node, door)

@@ -3,8 +3,14 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from duolog.broker.membership.entries import decode_record, decode_registration, node_of_key
+from duolog.broker.membership.entries import (
+    decode_record,
+    decode_registration,
+    decode_statement,
+    node_of_key,
+)
 from duolog.model.cluster import LiveNode, NodeRecord, Registration
+from duolog.model.statement import Statement
 from duolog.ports.metastore import ChangeSet
 
 NodeListener = Callable[[int, LiveNode | None], None]
@@ -18,10 +24,13 @@ class NodeView:
         self._registered: dict[int, tuple[Registration, int]] = {}
         self._live: dict[int, LiveNode] = {}
         self._records: dict[int, NodeRecord] = {}
+        self._statements: dict[int, Statement] = {}
         self.live: Mapping[int, LiveNode] = MappingProxyType(self._live)
         """Registered nodes by id, whose leases the store has not seen expire."""
         self.records: Mapping[int, NodeRecord] = MappingProxyType(self._records)
         """Records, by id, of all nodes that a controller has ever admitted."""
+        self.statements: Mapping[int, Statement] = MappingProxyType(self._statements)
+        """Last statement of each node that has made one."""
         self.listeners: list[NodeListener] = []
         self.record_listeners: list[Callable[[], None]] = []
         """Called when the nodes' records change."""
@@ -54,6 +63,14 @@ class NodeView:
             self._refresh(node)
         for listener in self.record_listeners:
             listener()
+
+    def replay_statements(self, changes: ChangeSet) -> None:
+        for change in changes.changes:
+            node = node_of_key(change.key)
+            if change.entry is None:
+                self._statements.pop(node, None)
+            else:
+                self._statements[node] = decode_statement(change.entry)
 
     def _refresh(self, node: int) -> None:
         known = self._live.get(node)

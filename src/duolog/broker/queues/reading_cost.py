@@ -12,7 +12,7 @@ RECORD_NS = 6_000
 """Price of a journal record, whatever its content."""
 CHANGED_BYTE_NS = 60
 """Price of a byte of changes; a message takes eight."""
-IMAGE_BYTE_NS = 15
+IMAGE_BYTE_NS = 10
 
 
 def tail_ns(partition: QueuePartition) -> int:

@@ -22,8 +22,8 @@ from duolog.records.changes import Cause, Trimmed
 
 UPKEEP_MS = 5_000
 SNAPSHOT_AFTER_NS = 100_000_000
-"""CPU time for reading what came after the last snapshot, from which on the next one is due; twice
-that for the last one itself if that is more. Until this is noticed as much may come again."""
+"""CPU time for reading what came after the last snapshot, from which on the next one is due; that
+for the last one itself if it is more. Until this is noticed as much may come again."""
 SNAPSHOT_WORTH_NS = 10_000_000
 """The same for a node that stops, whose partitions others are about to open."""
 SAVED_SECONDS_MAX = 1.0
@@ -63,7 +63,7 @@ class Upkeep:
     def wants_snapshot(self, partition: QueuePartition) -> bool:
         if partition in self._writing:
             return True
-        return tail_ns(partition) >= max(SNAPSHOT_AFTER_NS, 2 * image_ns(partition))
+        return tail_ns(partition) >= max(SNAPSHOT_AFTER_NS, image_ns(partition))
 
     def is_due(self, partition: QueuePartition, now_ms: int) -> bool:
         """True if a partition without a journal needs one for its upkeep."""

@@ -131,11 +131,15 @@ class Copier:
         self._reached.pop(key, None)
         self._more.pop(key, None)
 
+    def ask_now(self) -> None:
+        """Cancels the pending long poll: the next request tells the leader of this node's disk."""
+        if self._asking is not None:
+            self._asking.cancel()
+
     def _interrupt(self) -> None:
         """Cancels the pending long poll, so that new partitions need not wait for its answer."""
         self._interrupting = None
-        if self._asking is not None:
-            self._asking.cancel()
+        self.ask_now()
 
     async def run(self) -> None:
         """Copies until there is nothing to follow, or cancelled."""

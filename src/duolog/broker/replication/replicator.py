@@ -51,6 +51,7 @@ class Replicator:
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         broker.roles.copying.append(self)
+        condition.listeners.append(self._tell_leaders)
 
     def start(self) -> asyncio.Task[None]:
         """Starts; returns a task that ends by `stop`, or with the failure of any part."""
@@ -82,6 +83,11 @@ class Replicator:
 
     def unfit(self, partition: Partition, why: Unfitness) -> None:
         self.in_sync.unfit(partition, why)
+
+    def _tell_leaders(self) -> None:
+        """Tells the leaders followed from here whether this node's disk is full."""
+        for copier in self._copiers.values():
+            copier.ask_now()
 
     def _copier(self, leader: int) -> Copier:
         copier = self._copiers.get(leader)

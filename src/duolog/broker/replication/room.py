@@ -45,7 +45,7 @@ class FollowersRoom:
         if partition.leadership is None or uses_reserve(partition.topic.name):
             if partition in self._led:
                 del self._led[partition]
-                partition.set_full(None)
+                partition.refuse_messages(None)
         else:
             self._led[partition] = None
             self._settle(partition)
@@ -59,7 +59,7 @@ class FollowersRoom:
         leadership = partition.leadership
         assert leadership is not None
         is_taking = takes_messages(leadership.in_sync, self._full, leadership.min_in_sync)
-        partition.set_full(None if is_taking else self._refusal(partition))
+        partition.refuse_messages(None if is_taking else self._refusal(partition))
 
     def _refusal(self, partition: Partition) -> Refusal:
         full = [node for node in partition.in_sync if node in self._full]

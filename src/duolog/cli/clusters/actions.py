@@ -25,7 +25,9 @@ async def status(admin: Address, output: Format) -> None:
     rows = [msgspec.to_builtins(node) for node in told.nodes]
     print_rows(rows, output, _COLUMNS)
     if (problem := _problem(told)) is not None:
-        raise Failure(problem, ExitCode.UNHEALTHY)
+        raise Failure(" ".join((problem, *_broken_links(told))), ExitCode.UNHEALTHY)
+    for sentence in _broken_links(told):
+        tell(sentence)
     tell(f"{counted(told.partitions.total, 'partition')}, all led and in sync")
 
 
@@ -65,6 +67,15 @@ def _problem(told: ClusterDetails) -> str | None:
             " Start the nodes that are not alive, or wait for the copies."
         )
     return None
+
+
+def _broken_links(told: ClusterDetails) -> list[str]:
+    return [
+        f"Node {node.id} cannot reach node {', '.join(map(str, node.cannot_reach))}: check the"
+        " network and the certificates between them."
+        for node in told.nodes
+        if node.cannot_reach
+    ]
 
 
 async def events(admin: Address, limit: int, output: Format) -> None:

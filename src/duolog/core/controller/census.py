@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from enum import Enum, auto
 
 from duolog.core.controller.image import ClusterImage, Member
+from duolog.core.membership.statements import Statements
 from duolog.model.cluster import LiveNode
 from duolog.model.log_end import LogEnd
-from duolog.model.statement import Statement
 
 
 class Standing(Enum):
@@ -23,8 +23,7 @@ class Census:
     def __init__(self, image: ClusterImage) -> None:
         self.live = image.live
         self._log_ends = image.log_ends
-        self._statements: dict[int, Statement] = {}
-        """Statements that count: of live nodes, made under their present broker epoch."""
+        self.statements = Statements(image.live, image.statements)
         self._standings: dict[int, Standing] = {}
         for node, live in image.live.items():
             record = image.records.get(node)
@@ -33,10 +32,6 @@ class Census:
                 self._standings[node] = Standing.STEADY if is_steady else Standing.RETURNED
             else:
                 self._standings[node] = Standing.EMPTIED
-            statement = image.statements.get(node)
-            if statement is not None and statement.epoch == live.epoch:
-                self._statements[node] = statement
-        self._doubters = self._find_doubters()
 
     @property
     def unjudged(self) -> list[LiveNode]:
@@ -85,40 +80,13 @@ class Census:
 
     def is_full(self, node: int) -> bool:
         """True if the node says that its log directory has no room for new records."""
-        return node in self._statements and self._statements[node].full
+        return self.statements.is_full(node)
 
     def is_doubted(self, node: int) -> bool:
         """True if others that are themselves reached cannot reach the node."""
-        return bool(self.doubters(node))
+        return bool(self.statements.doubters(node))
 
     def reluctance(self, node: int) -> tuple[bool, ...]:
         """Sort key of nodes that could all lead without loss: what speaks against one, the worst
         first. Stable, so that the order of preference decides between equals."""
         return self.is_doubted(node), self.is_full(node), self.is_draining(node)
-
-    def cannot_reach(self, node: int, other: int) -> bool:
-        """True if the node says that it cannot reach the other, and the other does not say that
-        the node reads from it. Without statements the nodes are believed to reach each other."""
-        said = self._statements.get(node)
-        if said is None or other not in said.unreachable:
-            return False
-        contradiction = self._statements.get(other)
-        return contradiction is None or node not in contradiction.readers
-
-    def doubters(self, node: int) -> tuple[int, ...]:
-        """Live nodes that cannot reach the node though others reach them as well or better.
-
-        A node that is cut off from all others says that it can reach none of them, too: it is
-        believed of none, since more nodes say that of itself.
-        """
-        said = self._doubters.get(node, ())
-        return tuple(each for each in said if len(self._doubters.get(each, ())) <= len(said))
-
-    def _find_doubters(self) -> dict[int, tuple[int, ...]]:
-        """Nodes → live nodes that say that they cannot reach them."""
-        found: dict[int, tuple[int, ...]] = {}
-        for node in sorted(self._statements):
-            for other in self._statements[node].unreachable:
-                if other in self.live and self.cannot_reach(node, other):
-                    found[other] = (*found.get(other, ()), node)
-        return found

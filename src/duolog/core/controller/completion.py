@@ -7,6 +7,7 @@ copies of it.
 
 from collections import Counter
 
+from duolog.core.controller.census import Census
 from duolog.core.controller.changes import Decision
 from duolog.core.controller.draining import reassigned, replacement, replica_counts
 from duolog.core.controller.events import Event
@@ -22,25 +23,25 @@ def completed_replicas(image: ClusterImage, now_ms: int) -> list[Decision]:
         return []
     groups = image.groups
     room = MOVING_MAX - sum(is_moving(group) for group in groups)
-    held = replica_counts(groups)
+    census, held = Census(image), replica_counts(groups)
     found: list[Decision] = []
     for group in groups:
         if len(found) >= room:
             break
         if is_led(group) and not is_moving(group):
-            decision = _completed(group, image, held, now_ms)
+            decision = _completed(group, image, census, held, now_ms)
             if decision is not None:
                 found.append(decision)
     return found
 
 
 def _completed(
-    group: Group, image: ClusterImage, held: Counter[int], now_ms: int
+    group: Group, image: ClusterImage, census: Census, held: Counter[int], now_ms: int
 ) -> Decision | None:
     wanted = group[0].topic.factor or 0
     target = list(group[0].state.replicas)
     while len(target) < wanted:
-        chosen = replacement(image, target, None, held)
+        chosen = replacement(image, census, target, None, held)
         if chosen is None:
             break
         target.append(chosen.id)

@@ -42,14 +42,14 @@ def replicas_moved_away(image: ClusterImage, now_ms: int) -> list[Decision]:
         return []
     groups = image.groups
     room = MOVING_MAX - sum(is_moving(group) for group in groups)
-    held = replica_counts(groups)
+    census, held = Census(image), replica_counts(groups)
     moves: list[Decision] = []
     for group in groups:
         if len(moves) >= room:
             break
         if is_moving(group):
             continue
-        move = _move(group, leaving, image, held, now_ms)
+        move = _move(group, leaving, image, census, held, now_ms)
         if move is not None:
             moves.append(move)
     return moves
@@ -61,12 +61,18 @@ def replica_counts(groups: Sequence[Group]) -> Counter[int]:
 
 
 def replacement(
-    image: ClusterImage, replicas: Sequence[int], leaving: int | None, held: Counter[int]
+    image: ClusterImage,
+    census: Census,
+    replicas: Sequence[int],
+    leaving: int | None,
+    held: Counter[int],
 ) -> LiveNode | None:
     """The best node to take over from `leaving`, or to join the replicas if that is None."""
     beside = [image.live[node] for node in replicas if node in image.live and node != leaving]
     fitting = [
-        broker for broker in image.brokers if broker.id not in replicas and not broker.draining
+        broker
+        for broker in image.brokers
+        if broker.id not in replicas and not any(census.reluctance(broker.id))
     ]
     return min(
         fitting,
@@ -81,13 +87,18 @@ def reassigned(group: Group, target: Sequence[int], event: Event) -> Decision:
 
 
 def _move(
-    group: Group, leaving: set[int], image: ClusterImage, held: Counter[int], now_ms: int
+    group: Group,
+    leaving: set[int],
+    image: ClusterImage,
+    census: Census,
+    held: Counter[int],
+    now_ms: int,
 ) -> Decision | None:
     target = list(group[0].state.replicas)
     for at, node in enumerate(target):
         if node not in leaving:
             continue
-        chosen = replacement(image, target, node, held)
+        chosen = replacement(image, census, target, node, held)
         if chosen is not None:
             target[at] = chosen.id
             held[chosen.id] += 1

@@ -6,7 +6,7 @@ share a host while there are enough hosts, and likewise a rack. The same inputs 
 placement.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from duolog.model.cluster import LiveNode
 from duolog.model.errors import InvalidReplicationFactor
@@ -19,13 +19,16 @@ def place(
     load: Mapping[int, int],
     *,
     start: int,
+    avoided: Collection[int] = (),
 ) -> list[tuple[int, ...]]:
     """The replicas of each new partition, its preferred leader first.
 
     `load` is the number of replicas that each node has already; `start` differs from topic to
-    topic, so that not every topic's first partition lands on the same node.
+    topic, so that not every topic's first partition lands on the same node. `avoided` are nodes
+    that the others cannot reach: they get no replica while there are enough others, and lead
+    nothing while there are any.
     """
-    usable = [node for node in nodes if not node.draining] or list(nodes)
+    usable = [node for node in nodes if not node.draining and node.id not in avoided]
     if factor > len(usable):
         # A draining node is better than no placement at all.
         usable = list(nodes)
@@ -33,11 +36,18 @@ def place(
         raise InvalidReplicationFactor(
             f"replication factor {factor} needs as many brokers, and {len(usable)} are alive"
         )
-    return _Placing(usable, load, start).places(partitions, factor)
+    return _Placing(usable, load, start, avoided).places(partitions, factor)
 
 
 class _Placing:
-    def __init__(self, nodes: Sequence[LiveNode], load: Mapping[int, int], start: int) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[LiveNode],
+        load: Mapping[int, int],
+        start: int,
+        avoided: Collection[int],
+    ) -> None:
+        self._avoided = avoided
         ordered = sorted(nodes, key=lambda node: node.id)
         turn = start % len(ordered)
         self._order = ordered[turn:] + ordered[:turn]
@@ -65,10 +75,12 @@ class _Placing:
         return tuple(node.id for node in chosen)
 
     def _leader_cost(self, node: LiveNode) -> tuple[int, ...]:
-        return self._leaders[node.id], self._replicas[node.id], self._rank[node.id]
+        is_avoided = node.id in self._avoided
+        return is_avoided, self._leaders[node.id], self._replicas[node.id], self._rank[node.id]
 
     def _follower_cost(self, chosen: Sequence[LiveNode], node: LiveNode) -> tuple[int, ...]:
         return (
+            node.id in self._avoided,
             *crowding(node, chosen),
             self._replicas[node.id],
             self._pairs.get((chosen[0].id, node.id), 0),

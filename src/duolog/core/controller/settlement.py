@@ -67,7 +67,7 @@ def _decide(group: Group, census: Census, now_ms: int) -> Decision | None:
         event
         for member in group
         if member.id in changed
-        for event in _events(member, changed[member.id].state, census, now_ms)
+        for event in reasons(member, changed[member.id].state, census, now_ms)
     )
     return Decision(changes, leaders_of(changes, census), events)
 
@@ -77,13 +77,14 @@ def leaders_of(changes: tuple[Change, ...], census: Census) -> tuple[LiveNode, .
     return tuple(census.live[node] for node in leaders if node != NO_LEADER)
 
 
-def _events(member: Member, state: PartitionState, census: Census, now_ms: int) -> Iterator[Event]:
+def reasons(member: Member, state: PartitionState, census: Census, now_ms: int) -> Iterator[Event]:
+    """Why the member's state becomes this one."""
     old = member.state
     if state.leader_epoch != old.leader_epoch:
         if state.leader == NO_LEADER:
             yield Event(now_ms, "leader lost", member.text, why_nobody(state))
         elif state.is_unclean:
-            text = why_unclean(member, state, census)
+            text = _why_unclean(member, state, census)
             yield Event(now_ms, "leader elected uncleanly", member.text, text)
         else:
             yield Event(now_ms, "leader elected", member.text, _why_elected(old, state))
@@ -108,7 +109,7 @@ def _why_elected(old: PartitionState, state: PartitionState) -> str:
     )
 
 
-def why_unclean(member: Member, state: PartitionState, census: Census) -> str:
+def _why_unclean(member: Member, state: PartitionState, census: Census) -> str:
     """The sentences that say whose log was chosen, and what that costs."""
     ends = census.log_ends(member)
     others = [f"node {node} at {ends[node].end_offset}" for node in ends if node != state.leader]

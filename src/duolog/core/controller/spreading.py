@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from duolog.core.controller.census import Census
 from duolog.core.controller.changes import Decision
 from duolog.core.controller.draining import reassigned, replacement, replica_counts
 from duolog.core.controller.events import Event
@@ -19,19 +20,25 @@ replicas."""
 
 
 def spreading_moves(image: ClusterImage, now_ms: int) -> list[Decision]:
-    groups = image.groups
-    nodes = [broker.id for broker in image.brokers if not broker.draining]
+    groups, census = image.groups, Census(image)
+    nodes = [broker.id for broker in image.brokers if not any(census.reluctance(broker.id))]
     room = MOVING_MAX - sum(is_moving(group) for group in groups)
     if len(nodes) < 2 or room <= 0:
         return []
-    return _Spreading(image, groups, nodes, now_ms).moves(room)
+    return _Spreading(image, census, groups, nodes, now_ms).moves(room)
 
 
 class _Spreading:
     def __init__(
-        self, image: ClusterImage, groups: Sequence[Group], nodes: list[int], now_ms: int
+        self,
+        image: ClusterImage,
+        census: Census,
+        groups: Sequence[Group],
+        nodes: list[int],
+        now_ms: int,
     ) -> None:
         self._image = image
+        self._census = census
         self._groups = [group for group in groups if is_led(group) and not is_moving(group)]
         self._nodes = nodes
         self._now_ms = now_ms
@@ -58,7 +65,7 @@ class _Spreading:
                 replicas = group[0].state.replicas
                 if fullest not in replicas or (replicas[0] == fullest) != is_leader:
                     continue
-                chosen = replacement(self._image, replicas, fullest, self._held)
+                chosen = replacement(self._image, self._census, replicas, fullest, self._held)
                 if chosen is not None and chosen.id == emptiest:
                     return self._move(group, fullest, emptiest)
         return None

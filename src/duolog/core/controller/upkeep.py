@@ -12,6 +12,7 @@ from duolog.core.controller.completion import completed_replicas
 from duolog.core.controller.draining import leaders_moved_away, replicas_moved_away
 from duolog.core.controller.full_disks import full_disk_moves
 from duolog.core.controller.image import ClusterImage
+from duolog.core.controller.isolation import Isolation
 from duolog.core.controller.load_balance import LoadBalance
 from duolog.core.controller.preferred import preferred_moves
 from duolog.core.controller.reassignment import reassignment_steps
@@ -25,6 +26,7 @@ class Upkeep:
         self._interval_ms = balance_interval_ms
         self._balanced_ms = now_ms
         self._scaled_ms = now_ms
+        self._isolation = Isolation()
         self._load_balance = LoadBalance()
         self._autoscale = Autoscale()
 
@@ -32,9 +34,14 @@ class Upkeep:
         """True if balance or scaling is due although nothing has changed."""
         return self._is_over(self._balanced_ms, now_ms) or self._is_over(self._scaled_ms, now_ms)
 
+    def wait_ms(self, now_ms: int) -> int | None:
+        """Time until an urgent decision may be due although nothing changes; None: none such."""
+        return self._isolation.wait_ms(now_ms)
+
     def decisions(self, image: ClusterImage, now_ms: int) -> list[Decision]:
         """The most urgent decisions; asked again once they are done, until there are none."""
         sources: list[Source] = [
+            self._isolation.decisions,
             full_disk_moves,
             reassignment_steps,
             leaders_moved_away,

@@ -56,6 +56,25 @@ async def test_one_of_the_nodes_is_the_controller(bench) -> None:
         assert node.cluster.controller_epoch_revision == epoch.mod_revision
 
 
+async def test_a_leader_that_the_others_cannot_reach_is_replaced_while_it_lives(bench) -> None:
+    await bench.start(1, 2, 3)
+    topic = await topic_on(bench, 1, 2, 3)
+    await bench.cut_off(1)
+    state = await bench.until_state(topic, lambda state: state.leader != 1)
+    assert (state.leader, state.leader_epoch, state.in_sync) == (2, 1, (2, 3))
+    assert 1 in bench.any_of((2, 3)).cluster.live
+
+
+async def test_a_new_partition_is_not_led_by_a_node_that_the_others_cannot_reach(bench) -> None:
+    await bench.start(1, 2, 3)
+    await bench.cut_off(1)
+    catalog = bench.nodes[2].catalog
+    await eventually(lambda: len(catalog.nodes.live) == 3 and len(catalog.nodes.statements) == 2)
+    topic = await catalog.create_topic("orders", 6, {}, replication_factor=2)
+    for index in range(6):
+        assert 1 not in (await bench.state(topic.id, index)).replicas
+
+
 async def test_a_lost_leader_is_replaced(bench) -> None:
     await bench.start(1, 2, 3)
     topic = await topic_on(bench, 2, 3, 1)

@@ -8,6 +8,7 @@ from tests.fakes.cluster_nodes import ManualClock, eventually
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.catalog_entries import encode_state, partition_key
+from duolog.broker.controller.event_log import read_events
 from duolog.model.errors import (
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -116,6 +117,22 @@ async def test_the_preferred_leader_can_be_elected(bench) -> None:
         await requests.elect_preferred("orders", 0)
 
 
+async def test_a_preferred_leader_that_the_others_cannot_reach_is_not_elected(bench) -> None:
+    topic = await topic_on(bench, 1, 2, 3)
+    await bench.cut_off(1)
+    await bench.until_state(topic, lambda state: state.leader == 2)
+    await caught_up(bench, topic, 1)
+    node = bench.nodes[4]
+    await eventually(
+        lambda: (
+            1 in node.catalog.partition_state(node.catalog.get("orders"), 0).in_sync
+            and len(node.cluster.statements) == 3
+        )
+    )
+    with pytest.raises(PreferredLeaderNotAvailable, match="node 2, 3, 4 cannot reach node 1"):
+        await node.requests.elect_preferred("orders", 0)
+
+
 async def test_an_operator_may_go_on_with_what_is_left(bench) -> None:
     topic = await topic_on(bench, 1, 2)
     requests = bench.nodes[4].requests
@@ -165,6 +182,9 @@ async def test_an_operator_goes_on_with_the_longest_log_and_leaves_no_live_one_o
     state = await bench.state(topic)
     assert (state.leader, state.in_sync, state.incomplete) == (3, (3,), ())
     assert state.is_unclean
+    await bench.nodes[4].events.written()
+    (event,) = [each for each in await read_events(bench.store) if "uncleanly" in each.kind]
+    assert "ends at 6000; the others: node 1 at 200, node 2 at 0. An operator asked" in event.text
 
 
 async def test_a_node_that_drains_is_emptied(bench) -> None:

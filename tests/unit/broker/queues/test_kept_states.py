@@ -1,15 +1,18 @@
 """A leader that comes back goes on from what it had read, unless the logs have it no more."""
 
 import asyncio
+from random import Random
 from typing import Any
 
 import pytest
 from tests.fakes.queue_cluster import QueueCluster, QueueNode, bodies
 from tests.fakes.replicas import eventually
+from tests.unit.broker.queues.openings import known, opened, read_fully, reading
 
 from duolog.broker import admission
+from duolog.broker.admission import at_once
 from duolog.broker.partition import Partition
-from duolog.broker.queues import kept_states, recovery
+from duolog.broker.queues import kept_states, recovery, snapshots
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.core.queues.message import Outgoing
 from duolog.model.errors import LeadershipLost
@@ -109,6 +112,53 @@ async def test_what_the_log_has_no_more_is_not_gone_on_from(
     assert await one.counts(NAME) == (2, 0, 0)
     await one.send(NAME, message(3))
     assert await one.counts(NAME) == (3, 0, 0)
+
+
+async def until_level(cluster: QueueCluster) -> None:
+    """Until all copies of messages and journal are equally long."""
+
+    def ends(name: str) -> set[int]:
+        return {node.broker.partition(name, 0).log.end_offset for node in cluster.living}
+
+    await eventually(lambda: len(ends(NAME)) == len(ends(f"__queue.{NAME}")) == 1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whoever_leads_knows_what_reading_everything_tells(
+    cluster: QueueCluster, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(snapshots, "PIECE_BYTES", 300)
+    chance = Random(seed)
+    node = await make(cluster)
+    for number in range(0, 60, 5):
+        await handle(node, number, number + 4)
+        partition = node.partition_of(NAME)
+        assert partition is not None
+        if chance.random() < 0.4:
+            node.queues._upkeep.save(partition)
+        after = chance.choice([each for each in (1, 2, 3) if each != node.id])
+        await until_level(cluster)
+        if chance.random() < 0.5:
+            await lead(cluster, after)
+        else:
+            # What it does last, it cannot tell the others.
+            cluster.isolate(node.id)
+            last = [node.send(NAME, message(number + 4)), node.receive(NAME, 3)]
+            lost = asyncio.gather(*last, return_exceptions=True)
+            await asyncio.sleep(0.02)
+            others = tuple(each for each in (1, 2, 3) if each != node.id)
+            await cluster.elect_all(NAME, 0, after, in_sync=others)
+            await eventually(lambda at=after: cluster.node(at).partition_of(NAME) is not None)
+            cluster.heal()
+            await lost
+        node = cluster.node(after)
+        partition = node.partition_of(NAME)
+        assert partition is not None
+        expected = read_fully(node.queues, NAME, monkeypatch)
+        assert known(partition, node.queues.clock.now_ms()) == expected
+        beside = opened(node.queues, NAME)
+        at_once(reading(node.queues, NAME, beside))
+        assert known(beside, node.queues.clock.now_ms()) == expected
 
 
 async def test_an_opening_that_is_abandoned_is_gone_on_with(

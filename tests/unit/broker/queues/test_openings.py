@@ -5,21 +5,19 @@ Short cuts are snapshots, a reading that was left half way, and a state kept fro
 
 from collections.abc import Iterator
 from random import Random
-from typing import Any, NamedTuple
 
 import pytest
-from msgspec.structs import asdict
 from tests.fakes.queue_house import QueueHouse, redrive
+from tests.unit.broker.queues.openings import known, opened, read_fully, reading
 
 from duolog.broker.admission import at_once
-from duolog.broker.queues import recovery, snapshots, upkeep
+from duolog.broker.queues import snapshots, upkeep
 from duolog.broker.queues.kept_states import KeptStates
 from duolog.broker.queues.queue import Queue
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.core.queues.deduplication import DEDUPLICATION_MS
 from duolog.core.queues.message import DEDUPLICATION, Outgoing
 from duolog.records.builder import build_batch
-from duolog.records.delivery_image import decode_image, from_column
 from duolog.records.record import Record
 
 FIFO = {"FifoQueue": "true"}
@@ -33,14 +31,6 @@ KINDS = {
     ),
 }
 STEPS = 120
-
-
-class Known(NamedTuple):
-    """What an opened partition knows."""
-
-    image: dict[str, Any]
-    keys: dict[bytes, int | None]
-    end_offset: int
 
 
 class Life:
@@ -66,6 +56,10 @@ class Life:
     @property
     def partition(self) -> QueuePartition:
         return self.queue.partitions[0]
+
+    @property
+    def now_ms(self) -> int:
+        return self.queue.state.clock.now_ms()
 
     def step(self) -> None:
         actions = (
@@ -97,7 +91,7 @@ class Life:
         self.house.send(self.name, *messages)
 
     def produce(self) -> None:
-        now_ms = self.queue.state.clock.now_ms()
+        now_ms = self.now_ms
         group, given = self.random.choice((None, b"a")), b"kafka %d" % self.random.randrange(9)
         headers = ((DEDUPLICATION, given),) if self.fifo else ()
         batch = build_batch([Record(group, b"of Kafka", headers, now_ms)])
@@ -124,7 +118,7 @@ class Life:
         self.house.advance(self.random.choice((1, 700, 4_000, 50_000, DEDUPLICATION_MS // 3)))
 
     def replay(self) -> None:
-        now_ms = self.queue.state.clock.now_ms()
+        now_ms = self.now_ms
         self.house.run(self.house.queues.replay(self.name, now_ms - 20_000, now_ms))
 
     def purge(self) -> None:
@@ -140,35 +134,10 @@ class Life:
         getattr(self.house, self.random.choice(("kill", "crash", "restart")))()
 
     def opened(self) -> QueuePartition:
-        """A partition of which nothing was read yet."""
-        serving, data = self.house.queues._serving, self.partition.data
-        journal = self.partition.journal
-        return serving._blank(self.queue, data, journal and journal.partition)
+        return opened(self.house.queues, self.name)
 
     def read(self, partition: QueuePartition) -> Iterator[None]:
-        return recovery.reading(partition, self.queue.config, self.queue.state.clock.now_ms())
-
-    def known(self, partition: QueuePartition) -> Known:
-        now_ms = self.queue.state.clock.now_ms()
-        partition.delivery.tick(now_ms)
-        image = asdict(decode_image(partition.delivery.snapshot()))
-        # Those that returned are offered in the order in which that was noticed.
-        image["returned"] = sorted(from_column(image["returned"]))
-        keys = {
-            key: partition.deduplication.find(key, now_ms)
-            for generation in tuple(partition.deduplication._generations)
-            for key in tuple(generation.offsets)
-        }
-        found = {key: offset for key, offset in keys.items() if offset is not None}
-        return Known(image, found, partition.delivery.end_offset)
-
-    def read_fully(self, monkeypatch: pytest.MonkeyPatch) -> Known:
-        """What is known by reading every message and every change."""
-        partition = self.opened()
-        with monkeypatch.context() as without:
-            without.setattr(recovery, "searching", lambda journal, with_keys: ())
-            at_once(self.read(partition))
-        return self.known(partition)
+        return reading(self.house.queues, self.name, partition)
 
 
 async def _save(house: QueueHouse) -> None:
@@ -198,14 +167,14 @@ def test_every_short_cut_leads_to_what_reading_everything_leads_to(
             continue
         onward = life.opened()
         house.run(_take(kept, key, onward))
-        expected = life.read_fully(monkeypatch)
+        expected = read_fully(house.queues, life.name, monkeypatch)
         by_snapshot = life.opened()
         at_once(life.read(by_snapshot))
-        assert life.known(by_snapshot) == expected
+        assert known(by_snapshot, life.now_ms) == expected
         steps = life.read(onward)
         for _ in range(life.random.randrange(60)):
             if next(steps, StopIteration) is StopIteration:
-                assert life.known(onward) == expected
+                assert known(onward, life.now_ms) == expected
         steps.close()
         house.run(_keep(kept, key, onward))
         is_kept = is_kept or bool(len(kept))

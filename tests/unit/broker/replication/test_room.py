@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.fakes import replicas
 from tests.fakes.replicas import House, a_batch, eventually
 
 from duolog.broker.partition import Partition
@@ -31,6 +32,20 @@ async def test_a_leader_refuses_messages_while_a_full_member_cannot_leave(house:
     house[2].condition.set_full(False)
     await eventually(lambda: not refuses(leader))
     await append(leader)
+
+
+async def test_a_leader_hears_of_a_full_disk_without_waiting_for_the_next_fetch(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, "WAIT_MS", 60_000)
+    await house.start(1, 2)
+    await house.create((1, 2), min_insync_replicas="2")
+    await append(house[1].partition())
+    await eventually(lambda: house[2].partition().high_watermark == 1)
+    session = house[1].replicator.copies._sessions[2]
+    await eventually(lambda: session.is_parked and not session.stirred)
+    house[2].condition.set_full(True)
+    await eventually(lambda: refuses(house[1].partition()))
 
 
 async def test_a_journal_is_written_on_while_messages_are_refused(house: House) -> None:

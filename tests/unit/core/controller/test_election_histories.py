@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.fakes.cluster_nodes import live_node
 
+from duolog.core.controller.changes import Decision
 from duolog.core.controller.image import ClusterImage, PartitionId, TopicImage
+from duolog.core.controller.isolation import Isolation
 from duolog.core.controller.settlement import admissions, settlement
 from duolog.model.cluster import LiveNode, NodeRecord
 from duolog.model.partition_state import NO_LEADER, PartitionEntry, PartitionState
+from duolog.model.statement import Statement
 
 NODES = (1, 2, 3)
 DATA, JOURNAL = uuid.UUID(int=1), uuid.UUID(int=2)
@@ -28,7 +31,9 @@ class ElectionHistories(RuleBasedStateMachine):
     def begin(self, min_in_sync: int, is_fsync: bool) -> None:
         self.revision = 10
         self.live: dict[int, LiveNode] = {node: live_node(node, 1) for node in NODES}
-        self.records = {node: NodeRecord(node, f"directory of {node}", epoch=1) for node in NODES}
+        self.directories = {node: f"directory of {node}" for node in NODES}
+        self.records = {node: NodeRecord(node, self.directories[node], epoch=1) for node in NODES}
+        self.statements: dict[int, Statement] = {}
         self.topics = {
             topic: TopicImage(topic, name, 1, min_in_sync, is_fsync)
             for topic, name in ((DATA, "orders"), (JOURNAL, "__queue.orders"))
@@ -43,20 +48,34 @@ class ElectionHistories(RuleBasedStateMachine):
 
     @rule()
     def controller_looks(self) -> None:
-        image = ClusterImage(self.live, self.records, self.topics, self.entries, {JOURNAL: DATA})
-        for decision in settlement(image, 0):
+        image = self._image()
+        self._perform(settlement(image, 0))
+        for record in admissions(image):
+            self.records[record.node] = record
+        assert settlement(self._image(), 0) == [], "one look settles everything"
+        self._perform(Isolation().decisions(self._image(), 0))
+        assert settlement(self._image(), 0) == [], "a move leaves nothing to be settled"
+        leaders = {self.entries[partition].state.leader for partition in PARTITIONS}
+        assert len(leaders) == 1
+
+    def _image(self) -> ClusterImage:
+        return ClusterImage(
+            self.live,
+            self.records,
+            self.topics,
+            self.entries,
+            {JOURNAL: DATA},
+            statements=self.statements,
+        )
+
+    def _perform(self, decisions: list[Decision]) -> None:
+        for decision in decisions:
             for node in decision.elected:
                 assert self.live[node.id].epoch == node.epoch
             for change in decision.changes:
                 assert change.mod_revision == self.entries[change.partition].mod_revision
                 self._check(change.partition, change.state)
                 self._write(change.partition, change.state)
-        for record in admissions(image):
-            self.records[record.node] = record
-        again = ClusterImage(self.live, self.records, self.topics, self.entries, {JOURNAL: DATA})
-        assert settlement(again, 0) == [], "one look settles everything"
-        leaders = {self.entries[partition].state.leader for partition in PARTITIONS}
-        assert len(leaders) == 1
 
     def _check(self, partition: PartitionId, new: PartitionState) -> None:
         old = self.entries[partition].state
@@ -135,6 +154,14 @@ class ElectionHistories(RuleBasedStateMachine):
                 partition, msgspec.structs.replace(state, in_sync=in_sync, eligible=eligible)
             )
 
+    @rule(node=nodes, unreachable=st.sets(nodes), readers=st.sets(nodes))
+    def node_speaks(self, node: int, unreachable: set[int], readers: set[int]) -> None:
+        if node in self.live:
+            others = tuple(sorted(unreachable - {node}))
+            self.statements[node] = Statement(
+                node, self.live[node].epoch, others, tuple(sorted(readers))
+            )
+
     @rule(node=nodes)
     def node_is_lost(self, node: int) -> None:
         self.live.pop(node, None)
@@ -143,17 +170,15 @@ class ElectionHistories(RuleBasedStateMachine):
     def node_starts(self, node: int, is_clean: bool, is_emptied: bool) -> None:
         """Also one that nobody had noticed to be away."""
         self.revision += 1
-        directory = self.live[node].registration.directory if node in self.live else None
-        directory = directory or self.records[node].directory
         if is_emptied:
-            directory = f"directory {self.revision} of {node}"
+            self.directories[node] = f"directory {self.revision} of {node}"
         if is_emptied or not (is_clean or self.is_fsync):
             for partition in PARTITIONS:
                 self.logs[partition, node] = 0
             # Where memory is all that was promised, losing all of it at once is a loss.
             self.may_lose = self.may_lose or not self.is_fsync
         self.live[node] = live_node(
-            node, self.revision, directory=directory, stopped_cleanly=is_clean
+            node, self.revision, directory=self.directories[node], stopped_cleanly=is_clean
         )
 
     @invariant()

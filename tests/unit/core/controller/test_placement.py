@@ -47,6 +47,13 @@ def test_a_node_that_drains_gets_nothing_unless_it_is_needed() -> None:
     assert all(3 in replicas for replicas in place(9, 3, three, {}, start=0))
 
 
+def test_a_node_that_the_others_cannot_reach_gets_nothing_unless_it_is_needed() -> None:
+    places = place(9, 2, nodes(3), {}, start=0, avoided=[2])
+    assert all(2 not in replicas for replicas in places)
+    places = place(9, 3, nodes(3), {}, start=0, avoided=[2])
+    assert all(2 in replicas[1:] for replicas in places)
+
+
 @pytest.mark.parametrize("factor", [0, 4])
 def test_a_factor_that_cannot_be_had_is_refused(factor: int) -> None:
     with pytest.raises(InvalidReplicationFactor, match="3 are alive"):
