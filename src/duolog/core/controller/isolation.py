@@ -17,9 +17,10 @@ from msgspec.structs import replace
 
 from duolog.core.controller.census import Census
 from duolog.core.controller.changes import Decision, difference
-from duolog.core.controller.elections import elected, least_in_sync, still_leads, sync_replicas
+from duolog.core.controller.elections import elected, least_in_sync, sync_replicas
 from duolog.core.controller.events import Event, text_of
 from duolog.core.controller.image import ClusterImage, Group, Member
+from duolog.core.controller.moves import complete_replicas, led_together
 from duolog.core.controller.rests import Rests
 from duolog.model.partition_state import PartitionState
 
@@ -67,7 +68,7 @@ class Isolation:
         decisions = (
             self._decide(part, census, now_ms)
             for group in image.groups
-            for part in _led_together(group, census)
+            for part in led_together(group, census)
         )
         return [decision for decision in decisions if decision is not None]
 
@@ -138,31 +139,14 @@ def cut_followers(part: Group, census: Census) -> list[int]:
     return [node for node in members if census.statements.cannot_reach(node, leader)]
 
 
-def _led_together(group: Group, census: Census) -> Iterable[Group]:
-    """The group in parts that share a living leader; others are elected for first."""
-    leaders = {member.state.leader for member in group}
-    parts = [group] if len(leaders) == 1 else [(member,) for member in group]
-    for part in parts:
-        leader = part[0].state.leader
-        if part and all(still_leads(member, leader, census) for member in part):
-            yield part
-
-
-def _complete(member: Member, census: Census) -> list[int]:
-    """Living followers that have everything that was acknowledged."""
-    state = member.state
-    found = [node for node in state.in_sync if node != state.leader]
-    if len(state.in_sync) < least_in_sync(member):
-        # Nothing was acknowledged since the eligible ones left the set.
-        found += [node for node in state.eligible if not census.may_have_lost(member, node)]
-    return [node for node in found if census.is_steady(member, node)]
-
-
 def _followed_by(member: Member, successor: int, census: Census) -> tuple[int, ...]:
     """The in-sync set under a new leader: complete followers that do not say that they cannot
     reach it."""
-    complete = _complete(member, census)
-    kept = [node for node in complete if not census.statements.cannot_reach(node, successor)]
+    kept = [
+        node
+        for node in complete_replicas(member, census)
+        if node != member.state.leader and not census.statements.cannot_reach(node, successor)
+    ]
     return tuple(node for node in member.state.replicas if node in kept)
 
 
