@@ -40,20 +40,21 @@ first and has left the set by then could not succeed the leader."""
 class Isolation:
     def __init__(self) -> None:
         self._moves = Rests()
-        self._removals = Rests()
         self._since_ms: dict[Link, int] = {}
         """Links on which a node cannot reach another → when that was first seen."""
         self._looked_ms = 0
 
     def wait_ms(self, now_ms: int) -> int | None:
         """Time until a decision may be due although nothing changes; None: there is none such."""
+        if not self._since_ms:
+            return None
         ends_ms = [since_ms + GRACE_MS for since_ms in self._since_ms.values()]
+        ends_ms += self._moves.ends_ms
         end_ms = min((each for each in ends_ms if each > self._looked_ms), default=None)
         return None if end_ms is None else max(0, end_ms - now_ms)
 
     def decisions(self, image: ClusterImage, now_ms: int) -> list[Decision]:
-        for rests in (self._moves, self._removals):
-            rests.settle(image, now_ms)
+        self._moves.settle(image, now_ms)
         self._looked_ms = now_ms
         if not any(statement.unreachable for statement in image.statements.values()):
             self._since_ms = {}
@@ -104,7 +105,6 @@ class Isolation:
             node
             for node in cut_followers(part, census)
             if self._is_certain(node, leader, census, now_ms)
-            and not self._removals.is_resting(part, node)
         ]
         states = [_without(member.state, cut) for member in part]
         is_enough = all(
@@ -114,7 +114,6 @@ class Isolation:
         changes = difference(part, states) if is_enough else ()
         if not changes:
             return None
-        self._removals.begin(changes, cut)
         return Decision(changes, (), (_why_removed(part, cut, now_ms),))
 
     def _is_certain(self, node: int, leader: int, census: Census, now_ms: int) -> bool:
