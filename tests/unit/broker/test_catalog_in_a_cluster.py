@@ -216,7 +216,10 @@ async def test_room_is_asked_for_this_nodes_share_only(new_catalog):
 
 async def test_a_journal_lies_beside_its_topic_whatever_has_become_of_that(catalog, store):
     data = await catalog.create_topic("orders", 3, {})
-    await change(store, catalog, data, 0, leader=2, leader_epoch=4, in_sync=(2,), eligible=(1,))
+    before = {"incomplete": (1,), "unclean_epoch": 4}
+    await change(
+        store, catalog, data, 0, leader=2, leader_epoch=4, in_sync=(2,), eligible=(1,), **before
+    )
     await change(store, catalog, data, 1, leader=NO_LEADER, leader_epoch=5, in_sync=(3,))
     journal = await catalog.create_topic("__queue.orders", 3, {}, beside="orders")
     assert journal.beside == data.id
@@ -225,7 +228,8 @@ async def test_a_journal_lies_beside_its_topic_whatever_has_become_of_that(catal
         beside = catalog.partition_state(journal, index)
         assert beside.replicas == of_data.replicas
         assert (beside.leader, beside.in_sync) == (of_data.leader, of_data.in_sync)
-        assert (beside.leader_epoch, beside.eligible) == (0, ())
+        assert beside.eligible == of_data.eligible, "nothing was written that it could lack"
+        assert (beside.leader_epoch, beside.incomplete, beside.is_unclean) == (0, (), False)
 
 
 async def test_a_journal_grows_after_its_topic_and_stays_beside_it(catalog):
