@@ -1,8 +1,8 @@
 """Reads the offsets topic in the background and writes snapshots: they make a leader's start short.
 
-Every replica does so, because a leader's disk goes with the leader. A snapshot is due when what a
-successor would have to read costs READ_COST_NS of CPU, and as much as the snapshot itself. Reads
-while nothing urgent is admitted, and takes at most a fifth of the event loop's time.
+Every replica in sync does so, because a leader's disk goes with the leader. A snapshot is due when
+what a successor would have to read costs READ_COST_NS of CPU, and as much as the snapshot itself.
+Reads while nothing urgent is admitted, and takes at most a fifth of the event loop's time.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class ReadAhead:
         self._kept.keep_only(held)
         for stored in held:
             try:
-                if await self._is_due(stored):
+                if stored.is_in_sync and await self._is_due(stored):
                     await self._read(stored)
             except (OSError, Refusal) as error:
                 # Only the next leader's start takes longer; the next look tries again.
@@ -91,6 +91,9 @@ class ReadAhead:
             kept = self._kept.of(stored)
         if kept.is_doubtful or kept.snapshot_offset is None:
             return False
+        if kept.snapshot_offset > stored.end_offset:
+            # The log was cut, and the snapshot with it.
+            kept.snapshot_offset = stored.start_offset
         behind = stored.settled_offset - kept.snapshot_offset
         least_ns = max(self._read_cost_ns, ROW_COST_NS * kept.rows)
         return behind * self._record_cost_ns >= least_ns

@@ -1,5 +1,6 @@
 """A snapshot and what follows it say what the whole log says, whatever happened to either."""
 
+import errno
 from collections.abc import Generator, Iterator
 from random import Random
 from typing import TypeVar
@@ -420,3 +421,53 @@ async def test_what_was_read_of_a_longer_log_is_not_used() -> None:
     await read(copy, kept)
     copy.log.truncate_to(90)
     assert dict(await read(copy, kept)) == await read_everything(copy)
+
+
+async def test_what_is_kept_holds_no_file_of_a_segment_that_was_compacted_away() -> None:
+    copy, kept = await filled()
+    newest = await kept.recall(copy.stored, run)
+    assert newest.version is None
+    for number in range(20):
+        copy.append(committed(0, 1, number))
+    kept = KeptRecords()
+    for name in snapshots(copy):
+        copy.disk.remove(f"{PATH}/{name}")
+    # Begun, and given up.
+    newest = await kept.recall(copy.stored, run)
+    assert newest.version is not None
+    copy.compact()
+    kept.keep_only([copy.stored])
+    assert kept.of(copy.stored).newest is None
+
+
+async def test_a_snapshot_that_was_cut_away_is_written_anew() -> None:
+    copy, kept = await filled()
+    copy.cut(90)
+    assert snapshots(copy) == []
+    await read_ahead(copy, kept).look()
+    assert snapshots(copy) == [f"{offset_name(90)}.{SNAPSHOT}"]
+
+
+async def test_a_disk_that_cannot_read_snapshots_has_the_log() -> None:
+    copy, _ = await filled()
+    copy.disk.fail("open", path_part=SNAPSHOT, times=9)
+    assert len(await read(copy, KeptRecords())) == 3
+
+
+async def test_a_full_disk_costs_the_snapshot_alone() -> None:
+    copy, kept = LogCopy(FakeDisk()), KeptRecords()
+    copy.append(committed(0, 0, 1))
+    copy.disk.fail("write", errno.ENOSPC, path_part=SNAPSHOT)
+    await read_ahead(copy, kept).look()
+    assert snapshots(copy) == []
+    copy.append(committed(0, 0, 2))
+    await read_ahead(copy, kept).look()
+    assert snapshots(copy) != []
+
+
+async def test_a_copy_out_of_sync_is_not_read_ahead() -> None:
+    copy, kept = LogCopy(FakeDisk()), KeptRecords()
+    copy.append(committed(0, 0, 1))
+    copy.in_sync = (2,)
+    await read_ahead(copy, kept).look()
+    assert snapshots(copy) == []
