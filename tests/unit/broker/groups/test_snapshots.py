@@ -59,11 +59,19 @@ def records_of(copy: LogCopy) -> list[Record]:
 CONTROL_KEY = b"\0\0\0\1"
 
 
+class FixedPrice(ReadAhead):
+    """Reading one record costs a nanosecond."""
+
+    def _measure(self, records: int, spent_ns: int) -> None:
+        self._record_cost_ns = 1
+
+
 def read_ahead(copy: LogCopy, kept: KeptRecords, *, records: int = 1) -> ReadAhead:
+    """A snapshot is due after so many records."""
     clock = SetClock()
-    return ReadAhead(
-        clock, Admission(clock), kept, lambda: [copy.stored], read_cost_ns=records * 500
-    )
+    ahead = FixedPrice(clock, Admission(clock), kept, lambda: [copy.stored], read_cost_ns=records)
+    ahead._measure(0, 0)
+    return ahead
 
 
 def committed(group: int, partition: int, offset: int) -> KeyValue:
@@ -177,6 +185,11 @@ class History:
     def truth(self) -> dict[bytes, bytes]:
         newest: dict[bytes, bytes | None] = dict(record for _, record in self.log if record)
         return {key: value for key, value in newest.items() if value is not None}
+
+
+@pytest.fixture(autouse=True)
+def cheap_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duolog.broker.groups.read_ahead.ROW_COST_NS", 0)
 
 
 @pytest.fixture
@@ -346,7 +359,7 @@ async def test_nothing_beyond_damage_is_written_to_a_snapshot(
 
 async def test_a_snapshot_waits_until_it_is_worth_its_cost() -> None:
     copy, kept = LogCopy(FakeDisk()), KeptRecords()
-    ahead = read_ahead(copy, kept, records=400)
+    ahead = read_ahead(copy, kept, records=100)
     for number in range(99):
         copy.append(committed(number, 0, number))
     await ahead.look()
@@ -471,3 +484,18 @@ async def test_a_copy_out_of_sync_is_not_read_ahead() -> None:
     copy.in_sync = (2,)
     await read_ahead(copy, kept).look()
     assert snapshots(copy) == []
+
+
+async def test_memory_is_nearer_to_the_end_than_the_snapshot() -> None:
+    copy, kept = LogCopy(FakeDisk()), KeptRecords()
+    ahead = read_ahead(copy, kept, records=100)
+    for number in range(100):
+        copy.append(committed(number, 0, number))
+    await ahead.look()
+    for number in range(30):
+        copy.append(committed(number, 0, number))
+    await ahead.look()
+    newest = kept.of(copy.stored).newest
+    assert newest is not None
+    assert newest.offset == 130
+    assert snapshots(copy) == [f"{offset_name(100)}.{SNAPSHOT}"]
