@@ -121,11 +121,11 @@ class ReadAhead:
         begun_offset, begun_ns = newest.offset, self._spent_ns
         await self.run_gently(reading(newest, stored, stored.settled_offset))
         self._measure(newest.offset - begun_offset, self._spent_ns - begun_ns)
+        self._kept.of(stored).is_doubtful = newest.is_doubtful
         return newest
 
     async def _write(self, stored: StoredPartition, newest: NewestRecords) -> None:
         kept, offset = self._kept.of(stored), newest.offset
-        kept.is_doubtful = newest.is_doubtful
         if newest.is_doubtful or offset > stored.settled_offset or not is_valid(newest, stored):
             return
         # Also if it fails: a disk that cannot take it is not asked again each second.

@@ -344,7 +344,7 @@ async def test_compaction_in_the_midst_of_reading_brings_no_group_back(short_pie
 
 
 async def test_nothing_beyond_damage_is_written_to_a_snapshot(
-    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     copy, kept = LogCopy(FakeDisk()), KeptRecords()
     for number in range(30):
@@ -355,6 +355,11 @@ async def test_nothing_beyond_damage_is_written_to_a_snapshot(
     await read_ahead(copy, kept).look()
     assert snapshots(copy) == []
     assert len(await read(copy, kept)) == 29
+    # It would be read anew each time.
+    begun = offsets_read(copy, kept, monkeypatch)
+    copy.append(committed(0, 0, 31))
+    await read_ahead(copy, kept).look()
+    assert begun == []
 
 
 async def test_a_snapshot_waits_until_it_is_worth_its_cost() -> None:
