@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from duolog.broker import admission
-from duolog.broker.groups import read_ahead, shard
+from duolog.broker.groups import read_ahead, restoring
 from duolog.broker.queues import snapshots, topics, upkeep
 from duolog.core.groups import newest_records, snapshot
 
@@ -24,7 +24,7 @@ _LOWERED: tuple[tuple[Any, str, int], ...] = (
     (read_ahead, "RECORD_COST_NS_MIN", 8_000_000),
     # Each record stands for many (host.py).
     (newest_records, "STEP_RECORDS", 1),
-    (shard, "REPLAYED_TOGETHER", 1),
+    (restoring, "REPLAYED_TOGETHER", 1),
     (admission, "STEPS_UNSEEN", 1),
 )
 
