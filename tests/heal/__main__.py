@@ -29,6 +29,8 @@ from tests.heal.rounds import Rounds
 from tests.heal.watch import Watch
 
 NAMES = [*FAULTS, ROLLING]
+INSTALLED = Path(__file__).with_name("installed")
+"""Modules that hide what only tests install from the nodes."""
 DIRECTORY = Path("build/heal")
 QUEUES = [f"orders-{at}{'.fifo' if at % 2 else ''}" for at in range(8)]
 GROUPS = [f"group-{at}" for at in range(6)]
@@ -46,6 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
     # Like an interruption, so that no process, network or disk is left behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
+    os.environ["PYTHONPATH"] = str(INSTALLED)
     modes = [mode for mode in ("idle", "busy", "quota") if getattr(given, mode)]
     outcomes: list[Outcome] = []
     began = time.monotonic()
@@ -122,7 +125,9 @@ def _run(mode: str, given: argparse.Namespace, began: float) -> list[Outcome]:
             for name in given.only.split(","):
                 for number in range(1, _counts(given.rounds)[name] + 1):
                     for _ in range(REPEATS_MAX):
-                        outcome = _round(rounds, there, name, number)
+                        # Each node in turn, so that what one has gone through is over.
+                        victim = len(outcomes) % NODES + 1
+                        outcome = _round(rounds, there, name, number, victim)
                         outcomes.append(outcome)
                         is_idle = outcome.delay_share < IDLE_DELAY_MAX
                         outcome.is_repeated = mode == "idle" and not is_idle
@@ -137,10 +142,10 @@ def _run(mode: str, given: argparse.Namespace, began: float) -> list[Outcome]:
     return outcomes
 
 
-def _round(rounds: Rounds, there: Place, name: str, number: int) -> Outcome:
+def _round(rounds: Rounds, there: Place, name: str, number: int, victim: int) -> Outcome:
     if name == ROLLING:
         return rounds.roll(name)
-    fault = FAULTS[name](there, (number - 1) % NODES + 1, number)
+    fault = FAULTS[name](there, victim, number)
     if fault.needs_machines and there.distant is None:
         return Outcome(rounds.mode, name, skipped="networks and disks of nodes take root")
     return rounds.run(name, fault)

@@ -43,6 +43,7 @@ class Rounds:
 
     def run(self, name: str, fault: Fault) -> Outcome:
         outcome = Outcome(self.mode, name)
+        fault.prepare()
         self._until_well(outcome)
         acknowledged = self._load.acknowledged
         refused = self._load.refusals
