@@ -9,6 +9,8 @@ from duolog.observe.log_stream import LogStream
 from duolog.observe.long_turns import LongTurns
 from duolog.observe.metrics import Metrics, Sample
 
+NS_PER_S = 1_000_000_000
+
 
 def register_gauges(
     metrics: Metrics, broker: Broker, housekeeping: Housekeeping, listener: TcpListener
@@ -58,8 +60,8 @@ def register_process_gauges(metrics: Metrics, logged: LogStream, turns: LongTurn
     )
     metrics.gauge(
         "duolog_longest_turn_seconds",
-        "CPU time of the longest of these turns, or 0.",
-        lambda: turns.longest_ns / 1e9,
+        "CPU time of the longest turn of the event loop since the start, if over 50 ms.",
+        lambda: turns.longest_ns / NS_PER_S,
     )
 
 
