@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from threading import Timer
 
 from tests.harness.sqs_line import SqsLine
 from tests.heal.faults import FAULTS
@@ -42,12 +43,12 @@ BUSY_LOOPS = 8
 IDLE_DELAY_MAX = 0.1
 REPEATS_MAX = 3
 BOUND_SECONDS = 60.0
+END_SECONDS_MAX = 20.0
 
 
 def main(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
-    # Like an interruption, so that no process, network or disk is left behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
+    signal.signal(signal.SIGTERM, _end)
     os.environ["PYTHONPATH"] = str(INSTALLED)
     modes = [mode for mode in ("idle", "busy", "quota") if getattr(given, mode)]
     outcomes: list[Outcome] = []
@@ -61,6 +62,15 @@ def main(arguments: Sequence[str]) -> int:
         Path(given.json).write_text(json.dumps(told, indent=1, default=str) + "\n")
     is_root = os.geteuid() == 0
     return int(any(each.failed or (each.skipped and is_root) for each in outcomes))
+
+
+def _end(*_: object) -> None:
+    """Like an interruption, so that no process, network or disk is left behind; but clients that
+    wait for a cluster which is gone must not keep this program."""
+    last = Timer(END_SECONDS_MAX, os._exit, (1,))
+    last.daemon = True
+    last.start()
+    sys.exit("ended by SIGTERM")
 
 
 def _parser() -> argparse.ArgumentParser:
