@@ -11,6 +11,8 @@ from tests.harness.node import Node
 from tests.heal.place import Place
 
 FROZEN_SECONDS = 8.0
+CUTS_APART_SECONDS = 31.0
+"""A cluster moves a partition for the sake of cuts at most once in 30 s."""
 UP_SECONDS_MAX = 60.0
 LOOK_SECONDS = 0.005
 FILL_BYTES = (1 << 20, 1 << 16, 1 << 12, 1)
@@ -31,6 +33,9 @@ class Fault(ABC):
         self.turn = turn
         self.victims = {number}
         self.node = place.cluster.nodes[number]
+
+    def prepare(self) -> None:  # noqa: B027
+        """Wait until a cluster that is well can be expected to bear it."""
 
     @abstractmethod
     def begin(self) -> float:
@@ -68,6 +73,11 @@ class Freeze(Fault):
 
 class _Cut(Fault):
     needs_machines = True
+    _last = -CUTS_APART_SECONDS
+    """When the last cut of all ended."""
+
+    def prepare(self) -> None:
+        time.sleep(max(0.0, _Cut._last + CUTS_APART_SECONDS - time.monotonic()))
 
     def begin(self) -> float:
         distant = self.place.distant
@@ -84,6 +94,7 @@ class _Cut(Fault):
     def end(self) -> None:
         assert self.place.distant is not None
         self.place.distant.network.heal()
+        _Cut._last = time.monotonic()
 
 
 class OneWayCut(_Cut):
@@ -180,11 +191,12 @@ def _until_it_listens(node: Node) -> None:
                 time.sleep(LOOK_SECONDS)
 
 
+# Other faults are between the two kinds of cuts, which must not follow each other soon.
 FAULTS: dict[str, Callable[[Place, int, int], Fault]] = {
     "kill": Kill,
-    "freeze": Freeze,
     "one-way": OneWayCut,
-    "two-way": TwoWayCut,
+    "freeze": Freeze,
     "full-disk": FullDisk,
+    "two-way": TwoWayCut,
     "all-killed": AllKilled,
 }

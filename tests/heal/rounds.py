@@ -43,6 +43,7 @@ class Rounds:
 
     def run(self, name: str, fault: Fault) -> Outcome:
         outcome = Outcome(self.mode, name)
+        fault.prepare()
         self._until_well(outcome)
         acknowledged = self._load.acknowledged
         refused = self._load.refusals
@@ -88,7 +89,9 @@ class Rounds:
         outcome.acknowledged = self._load.acknowledged - acknowledged
         outcome.refusals = dict((self._load.refusals - refused).most_common())
         outcome.long_turns, outcome.longest_turn = turns.since()
-        self._read_logs(outcome, began_wall, began, set(self._nodes))
+        # A node that is stopped loses no lease: whoever registers again is another one.
+        self._read_logs(outcome, began_wall, began, set())
+        outcome.suspensions.clear()
         self.judge(outcome)
         return outcome
 
@@ -169,7 +172,8 @@ class Rounds:
                         self._watch.lease_delay(number, before, after),
                     )
                 )
-            outcome.suspensions[number] = len(log.lines(SUSPENDED, wall, until))
+            if number not in victims:
+                outcome.suspensions[number] = len(log.lines(SUSPENDED, wall, until))
             for line in log.lines(LONG_TURN, wall, until):
                 outcome.stacks.append(f"node {number}: {' < '.join(line.stack[:FRAMES_SHOWN])}")
 
