@@ -14,12 +14,16 @@ from typing import IO
 
 from tests.harness.machine import THIS_MACHINE, Machine
 from tests.harness.ports import free_port
+from tests.harness.turns import longest_turn, run_delay_share
 
 READY_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 30.0
 ASK_SECONDS_MAX = 15.0
 POLL_SECONDS = 0.005
 LOG_CHARS_SHOWN = 4_000
+TURN_MS_MAX = 100
+"""CPU time of a turn of a node's event loop that fails a test, unless the host was busy."""
+STARVED_SHARE = 0.1
 
 NO_SETTINGS: Mapping[str, object] = {}
 
@@ -57,6 +61,8 @@ class Node:
         self.starts = 0
         self._ready_file = directory / "ready.json"
         self._process: subprocess.Popen[bytes] | None = None
+        self._was_starved = True
+        """Whether the host was too busy for turns to be judged; also while that is not known."""
         # A test that fails may not get to stop its node.
         atexit.register(self.kill)
 
@@ -90,6 +96,7 @@ class Node:
         self.directory.mkdir(parents=True, exist_ok=True)
         self._ready_file.unlink(missing_ok=True)
         self.starts += 1
+        self._was_starved = True
         command = [*self.wrapper, sys.executable, "-m", "duolog", "serve"]
         command += ["--data", str(self.data), "--kafka", self.kafka, "--sqs", self.sqs]
         command += ["--admin", self.admin]
@@ -145,6 +152,7 @@ class Node:
         """SIGTERM: it must end by itself, without an error, and without complaints."""
         if not self.running:
             raise self._failure(f"the node had already ended with code {self.wait()}")
+        self._was_starved = run_delay_share(self.pid) > STARVED_SHARE
         os.kill(self.pid, signal.SIGTERM)
         code = self.wait()
         if code != 0:
@@ -155,6 +163,7 @@ class Node:
         """SIGKILL: nothing is flushed, nothing is said."""
         if self.running:
             assert self._process is not None
+            self._was_starved = run_delay_share(self._process.pid) > STARVED_SHARE
             if self.wrapper and (self.data / "lock").exists():
                 os.kill(self.pid, signal.SIGKILL)
             self._process.kill()
@@ -176,6 +185,10 @@ class Node:
     def check_log(self) -> None:
         if "Traceback" in self.log_text:
             raise self._failure("the node logged a traceback")
+        longest = longest_turn(self.log_text)
+        if longest is not None and longest.cpu_ms > TURN_MS_MAX and not self._was_starved:
+            stack = "\n".join(longest.stack)
+            raise self._failure(f"a turn of the event loop took {longest.cpu_ms} ms:\n{stack}\n")
 
     def metric(self, name: str) -> float:
         """One unlabelled number of /metrics."""

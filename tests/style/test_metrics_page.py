@@ -67,7 +67,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
     housekeeping: Any = SimpleNamespace(quarantined=0)
     register_gauges(made, house.broker, housekeeping, listener)
     register_peer_gauges(made, lambda: 0)
-    process: Any = SimpleNamespace(lost=0, count=0)
+    process: Any = SimpleNamespace(lost=0, count=0, longest_ns=0)
     register_process_gauges(made, process, process)
     register_queue_gauges(made, house.queues)
     register_usage_counters(made, Totals())

@@ -116,6 +116,7 @@ async def open_node(
             topic_defaults=settings.topic_defaults(),
             nodes=None if cluster is None else view,
             default_factor=1 if cluster is None else settings.integer("default.replication.factor"),
+            clock=world.clock,
         ),
         producer_ids=ProducerIds(world.store),
         metrics=metrics,
@@ -134,6 +135,7 @@ async def open_node(
         new_id=world.new_id,
     )
     broker.leadership.append(broker.groups)
+    broker.roles.copying.append(broker.groups)
     log_ends = LogEnds(broker.routes)
     broker.requests = Requests(
         world.store,
@@ -152,6 +154,7 @@ async def open_node(
             region=settings.text("sqs.region"),
             account=settings.text("sqs.account.id"),
             hold_ms=settings.integer("sqs.deleted.queue.seconds") * 1000,
+            clock=world.clock,
         ),
         world.poster,
         receipt_key=await establish_receipt_key(world.store, world.new_token),

@@ -9,6 +9,8 @@ from duolog.observe.log_stream import LogStream
 from duolog.observe.long_turns import LongTurns
 from duolog.observe.metrics import Metrics, Sample
 
+NS_PER_S = 1_000_000_000
+
 
 def register_gauges(
     metrics: Metrics, broker: Broker, housekeeping: Housekeeping, listener: TcpListener
@@ -55,6 +57,11 @@ def register_process_gauges(metrics: Metrics, logged: LogStream, turns: LongTurn
         "duolog_long_turns",
         "Turns of the event loop that used more than 50 ms of CPU.",
         lambda: turns.count,
+    )
+    metrics.gauge(
+        "duolog_longest_turn_seconds",
+        "CPU time of the longest turn of the event loop since the start, if over 50 ms.",
+        lambda: turns.longest_ns / NS_PER_S,
     )
 
 

@@ -72,8 +72,9 @@ SESSION_ID_MAX = 0x7FFF_FFFF
 PARTITIONS_SHARE = 0.75
 """Share of the file descriptors that bounds the partition count; an idle partition needs none."""
 
-GC_THRESHOLDS = (100_000, 50, 100)
-"""High, because the hot path makes no cycles and the collector would find little."""
+GC_THRESHOLDS = (50_000, 5, 1_000)
+"""High, because the hot path makes no cycles and the collector would find little; but one
+collection looks at 300,000 objects at most, or it would be a long turn of the event loop."""
 
 log = get_logger("node")
 
@@ -93,6 +94,9 @@ def run(settings: Settings, ready_path: Path | None, on_ready: OnReady) -> int:
             announce(addresses)
             on_ready(addresses)
 
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 return runner.run(_serve(settings, directory, ready, stream))
@@ -135,9 +139,9 @@ async def _serve(
         _see_to_duties(node, stopped, cleanup)
 
         if not stopped.done():
-            gc.collect()
+            # Not collected before, a long turn with thousands of partitions: a start makes few
+            # cycles.
             gc.freeze()
-            gc.set_threshold(*GC_THRESHOLDS)
             health.set("start", True)
             log.info("serving", **addresses, partitions=node.broker.partition_count)
             on_ready(addresses)

@@ -31,10 +31,14 @@ class Budget:
         self._clock = clock
         self._began_ns = clock.thread_ns()
 
+    def is_spent(self, steps: int = 1) -> bool:
+        """True if, after so many steps, the turn is used up: for callbacks, which cannot rest."""
+        self._clock.worked(steps)
+        return self._clock.thread_ns() - self._began_ns >= TURN_NS
+
     async def rest(self, steps: int = 1) -> None:
         """Lets others run, after so many steps, if the turn is used up."""
-        self._clock.worked(steps)
-        if self._clock.thread_ns() - self._began_ns >= TURN_NS:
+        if self.is_spent(steps):
             await asyncio.sleep(0)
             self._began_ns = self._clock.thread_ns()
 

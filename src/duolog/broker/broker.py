@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from operator import attrgetter
 
-from duolog.broker.admission import Admission
+from duolog.broker.admission import Admission, Budget
 from duolog.broker.catalog import Catalog, Topic
 from duolog.broker.cluster_nodes import SoleNode
 from duolog.broker.controller.requests import Requests
@@ -321,10 +321,12 @@ class Broker:
                 self.flusher.request(partition)
         await self.flusher.drain()
         now_ms = self.clock.now_ms()
+        budget = Budget(self.clock)
         for partition in self.partitions():
             if partition.batches_since_snapshot and (write := partition.take_snapshot()):
                 await self.disk.offload(write)
             partition.log.close(now_ms)
+            await budget.rest()
         await self.storage.write_points(self.partitions())
 
 

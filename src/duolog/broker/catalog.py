@@ -37,6 +37,7 @@ from duolog.model.errors import (
 from duolog.model.limits import PARTITIONS_PER_TOPIC_MAX
 from duolog.model.names import check_topic_name, is_fifo, is_internal
 from duolog.model.partition_state import NO_LEADER, PartitionEntry, PartitionState
+from duolog.ports.clock import Clock
 from duolog.ports.metastore import Compare, Delete, MetaStore, Put
 
 __all__ = ["Catalog", "CatalogListener", "PartitionState", "Topic"]
@@ -60,6 +61,7 @@ class Catalog:
         topic_defaults: Mapping[str, str] | None = None,
         nodes: ClusterNodes | None = None,
         default_factor: int = 1,
+        clock: Clock | None = None,
     ) -> None:
         self._store = store
         self._node_id = node_id
@@ -78,7 +80,7 @@ class Catalog:
         """Raises if something depends on records that the topic would lose by this config."""
         self._view = CatalogView(self.topic_defaults)
         self.placement = Placement(self.nodes, self._view, default_factor)
-        self.follower = CatalogFollower(store, self._view)
+        self.follower = CatalogFollower(store, self._view, clock)
         self._writer = CatalogWriter(store, self.follower)
 
     @property

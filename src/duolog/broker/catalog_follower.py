@@ -6,6 +6,7 @@ from duolog.broker.catalog_entries import CATALOG_PREFIX, Topic
 from duolog.broker.catalog_view import CatalogView, PartitionChange, TopicChange
 from duolog.broker.store_follower import StoreFollower
 from duolog.model.partition_state import PartitionEntry
+from duolog.ports.clock import Clock
 from duolog.ports.metastore import ChangeSet, MetaStore
 
 
@@ -34,8 +35,8 @@ class CatalogListener(Protocol):
 
 
 class CatalogFollower(StoreFollower[TopicChange | PartitionChange]):
-    def __init__(self, store: MetaStore, view: CatalogView) -> None:
-        super().__init__(store, CATALOG_PREFIX)
+    def __init__(self, store: MetaStore, view: CatalogView, clock: Clock | None) -> None:
+        super().__init__(store, CATALOG_PREFIX, clock)
         self._view = view
         self._listeners: list[CatalogListener] = []
 

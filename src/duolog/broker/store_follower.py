@@ -8,7 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic, TypeVar
 
+from duolog.broker.admission import Budget
 from duolog.model.errors import RequestTimedOut
+from duolog.ports.clock import Clock
 from duolog.ports.metastore import (
     Change,
     ChangeSet,
@@ -28,8 +30,10 @@ T = TypeVar("T")
 class StoreFollower(ABC, Generic[C]):
     """Base of the followers. `C` is the type of decoded changes that `act` gets."""
 
-    def __init__(self, store: MetaStore, prefix: str) -> None:
+    def __init__(self, store: MetaStore, prefix: str, clock: Clock | None = None) -> None:
+        """`clock`: rests between acts, which are long together; None where they are few."""
         self._store = store
+        self._budget = None if clock is None else Budget(clock)
         self._prefix = prefix
         self._mod_revisions: dict[str, int] = {}
         self._applied_revision = 0
@@ -109,6 +113,8 @@ class StoreFollower(ABC, Generic[C]):
                 self._mod_revisions[change.key] = change.entry.mod_revision
         for meant in self.replay(changes):
             await self.act(meant)
+            if self._budget is not None:
+                await self._budget.rest()
         self._applied_revision = changes.revision
         for revision, applied in self._waiting:
             if revision <= changes.revision and not applied.done():

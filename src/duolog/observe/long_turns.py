@@ -18,8 +18,12 @@ LOOK_S = 0.02
 """Interval at which the thread looks: a long turn is seen while it lasts."""
 WORTH_ASKING_NS = 5_000_000
 """CPU time of the loop's thread before it is asked again: an idle loop is left alone."""
+LAST_NS = 1_000_000_000
+"""CPU time from which a turn is reported while it lasts."""
+STACK_NS = LONG_TURN_NS // 2
+"""CPU time of a turn from which its stack is noted: it may end before the next look."""
 REPORT_S = 1.0
-"""Shortest time between two reports; turns in between are only counted."""
+"""Shortest time between two reports; of the turns in between, the longest is reported."""
 FRAMES_MAX = 12
 
 log = get_logger("loop")
@@ -32,11 +36,16 @@ class LongTurns:
         self.count = 0
         """Long turns since the start."""
         self.longest_ns = 0
-        """CPU time of the longest of them, to the interval of looks."""
+        """CPU time of the longest of them."""
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._is_asked = False
         """True from the asking until the loop answers."""
+        self._answered_ns = 0
+        """CPU time of the loop's thread at its last answer."""
+        self._unreported: tuple[int, list[str]] | None = None
+        """CPU time and stack of the longest turn since the last report; None without any."""
+        self._reported_s = -REPORT_S
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -52,37 +61,52 @@ class LongTurns:
             self._thread.join()
 
     def _answer(self) -> None:
+        self._answered_ns = time.thread_time_ns()
         self._is_asked = False
 
     def _watch(self, loop: asyncio.AbstractEventLoop, watched: int) -> None:
         clock = time.pthread_getcpuclockid(watched)
-        began_ns = time.clock_gettime_ns(clock)
-        is_counted = False
-        reported_s = -REPORT_S
+        began_ns = self._answered_ns = time.clock_gettime_ns(clock)
+        has_asked = False
+        stack: list[str] = []
         while not self._stopping.wait(LOOK_S):
-            used_ns = time.clock_gettime_ns(clock) - began_ns
-            if not self._is_asked:
-                is_counted = False
-                if used_ns < WORTH_ASKING_NS:
-                    continue
-                began_ns += used_ns
-                self._is_asked = True
-                loop.call_soon_threadsafe(self._answer)
-            elif used_ns >= LONG_TURN_NS:
-                self.longest_ns = max(self.longest_ns, used_ns)
-                if is_counted:
-                    continue
-                is_counted = True
-                self.count += 1
-                now_s = time.monotonic()
-                if now_s - reported_s >= REPORT_S:
-                    reported_s = now_s
-                    self._report(watched)
+            now_ns = time.clock_gettime_ns(clock)
+            if self._is_asked:
+                used_ns = now_ns - began_ns
+                if used_ns >= STACK_NS:
+                    seen = _stack_of(sys._current_frames().get(watched))
+                    # Unless the turn has ended meanwhile, so that this is another one's.
+                    stack = seen if self._is_asked else stack
+                if used_ns >= LAST_NS:
+                    # It may never end, so that nothing would be said.
+                    self._note(used_ns, stack)
+            else:
+                if has_asked and self._answered_ns - began_ns >= LONG_TURN_NS:
+                    self.count += 1
+                    self._note(self._answered_ns - began_ns, stack)
+                has_asked = False
+                if now_ns - self._answered_ns >= WORTH_ASKING_NS:
+                    began_ns, stack = now_ns, []
+                    self._is_asked = has_asked = True
+                    loop.call_soon_threadsafe(self._answer)
+            if time.monotonic() - self._reported_s >= REPORT_S:
+                self._report()
+        self._report()
 
-    def _report(self, watched: int) -> None:
-        frame = sys._current_frames().get(watched)
-        if frame is not None:
-            log.warning("the event loop is held up by a long turn", stack=_stack_of(frame))
+    def _note(self, used_ns: int, stack: list[str]) -> None:
+        self.longest_ns = max(self.longest_ns, used_ns)
+        if self._unreported is None or self._unreported[0] < used_ns:
+            self._unreported = used_ns, stack
+
+    def _report(self) -> None:
+        if self._unreported is None:
+            return
+        used_ns, stack = self._unreported
+        self._unreported = None
+        self._reported_s = time.monotonic()
+        log.warning(
+            "the event loop is held up by a long turn", cpu_ms=used_ns // 1_000_000, stack=stack
+        )
 
 
 def _stack_of(frame: FrameType | None) -> list[str]:

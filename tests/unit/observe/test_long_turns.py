@@ -6,10 +6,13 @@ import json
 import logging
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import structlog
 
+from duolog.observe import long_turns
 from duolog.observe.logs import configure_logs
 from duolog.observe.long_turns import LONG_TURN_NS, LongTurns
 
@@ -54,6 +57,28 @@ async def test_a_long_turn_is_reported_with_its_stack(stream: io.StringIO) -> No
     assert turns.longest_ns >= LONG_TURN_NS
     reports = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert any("burn" in frame for report in reports for frame in report["stack"])
+    assert max(report["cpu_ms"] for report in reports) >= 1_000
+
+
+async def test_of_several_long_turns_within_a_second_the_longest_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reports: list[int] = []
+    told: Any = SimpleNamespace(warning=lambda event, cpu_ms, stack: reports.append(cpu_ms))
+    monkeypatch.setattr(long_turns, "log", told)
+    turns = LongTurns()
+    turns.start()
+    for seconds in (0.06, 0.06, 0.2, 0.06):
+        while not turns._is_asked:
+            burn(0.002)
+            await asyncio.sleep(0)
+        burn(seconds)
+        await asyncio.sleep(0.05)
+    turns.stop()
+    assert turns.count == 4
+    assert turns.longest_ns >= 200_000_000
+    assert max(reports) >= 200
+    assert len(reports) < 4
 
 
 async def test_short_turns_and_waiting_are_not_reported(stream: io.StringIO) -> None:

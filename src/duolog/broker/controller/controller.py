@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
+from duolog.broker.admission import Budget
 from duolog.broker.controller.candidacy import Deposed, Term, stand
 from duolog.broker.controller.counts import ControllerCounts
 from duolog.broker.controller.event_log import EventLog
@@ -21,7 +22,7 @@ from duolog.broker.membership.membership import Membership
 from duolog.core.controller.autoscale import Scaling
 from duolog.core.controller.events import Event
 from duolog.core.controller.roll_call import RollCall
-from duolog.core.controller.settlement import admissions, settlement, wanted_log_ends
+from duolog.core.controller.settlement import admissions, settling, wanted_log_ends
 from duolog.core.controller.upkeep import Upkeep
 from duolog.model.errors import Refusal
 from duolog.observe.logs import get_logger
@@ -152,7 +153,9 @@ class Controller:
         self.events.add(self._roll_call.events(image, self._clock.now_ms()))
         records = admissions(image)
         epochs = [image.live[record.node].epoch for record in records]
-        decisions = settlement(image, self._clock.now_ms())
+        # What changes while this rests makes a decision void: its transaction compares.
+        settled = Budget(self._clock).over(settling(image, self._clock.now_ms()))
+        decisions = [decision async for decision in settled]
         if not await performer.perform(decisions):
             return False
         if decisions:

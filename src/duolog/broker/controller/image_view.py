@@ -42,7 +42,7 @@ class ImageView:
         self._statements: dict[int, Statement] = {}
 
     def image(self) -> ClusterImage:
-        """The image as of now; use it before the next await."""
+        """The image as of now, which later changes leave as it is."""
         records = {node: record for node, (record, _) in self._records.items()}
         live = {
             node: LiveNode(registration, epoch, node in records and records[node].draining)
@@ -52,10 +52,10 @@ class ImageView:
             live=live,
             records=records,
             topics=self._topic_images(),
-            entries=self._entries,
+            entries=dict(self._entries),
             data_of={t.id: t.beside for t in self._topics.values() if t.beside is not None},
-            loads=self._loads,
-            statements=self._statements,
+            loads=dict(self._loads),
+            statements=dict(self._statements),
         )
 
     def record_revision(self, node: int) -> int:

@@ -33,6 +33,7 @@ from duolog.model.queue_errors import (
     QueueDoesNotExist,
     QueueNameExists,
 )
+from duolog.ports.clock import Clock
 from duolog.ports.metastore import Compare, Delete, MetaStore, Put
 
 __all__ = ["QueueCatalog", "QueueEntry", "QueueListener"]
@@ -53,6 +54,7 @@ class QueueCatalog:
         region: str,
         account: str,
         hold_ms: int,
+        clock: Clock | None = None,
     ) -> None:
         """Takes `hold_ms`, the time for which a deleted queue's name cannot be used again."""
         self._store = store
@@ -63,7 +65,7 @@ class QueueCatalog:
         self.check_servable: Callable[[QueueEntry], None] = lambda queue: None
         """Raises if a new queue, or new attributes of one, could not be served."""
         self._view = QueueView()
-        self.follower = QueueFollower(store, self._view)
+        self.follower = QueueFollower(store, self._view, clock)
 
     @property
     def queues(self) -> Mapping[str, QueueEntry]:

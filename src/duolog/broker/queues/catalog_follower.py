@@ -5,6 +5,7 @@ from typing import Protocol
 from duolog.broker.queues.catalog_entries import QUEUES_PREFIX, QueueEntry
 from duolog.broker.queues.catalog_view import QueueChange, QueueView
 from duolog.broker.store_follower import StoreFollower
+from duolog.ports.clock import Clock
 from duolog.ports.metastore import ChangeSet, MetaStore
 
 
@@ -29,8 +30,8 @@ class QueueListener(Protocol):
 
 
 class QueueFollower(StoreFollower[QueueChange]):
-    def __init__(self, store: MetaStore, view: QueueView) -> None:
-        super().__init__(store, QUEUES_PREFIX)
+    def __init__(self, store: MetaStore, view: QueueView, clock: Clock | None) -> None:
+        super().__init__(store, QUEUES_PREFIX, clock)
         self._view = view
         self._listeners: list[QueueListener] = []
 

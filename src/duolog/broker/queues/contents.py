@@ -33,7 +33,10 @@ class QueueContents(QueueRegistry, ABC):
         await self.journaled(queue)
         purged = sum(level_of(partition, self.clock.now_ms())[:3])
         # Not up to the log's end: messages not committed yet are acknowledged after this purge.
-        await self._commit(partition, Trimmed(partition.delivery.end_offset, Cause.PURGED))
+        end_offset = partition.delivery.end_offset
+        while partition.delivery.low_offset() < end_offset:
+            before_offset = partition.delivery.trimmable_to(end_offset)
+            await self._commit(partition, Trimmed(before_offset, Cause.PURGED))
         self.count_messages(queue.entry.name, "expire", purged)
         return purged
 

@@ -70,7 +70,7 @@ class QueueRegistry(LocalDuties, ABC):
         self._fronts: dict[str, Queue | RoutedQueue] = {}
         """Queues as the APIs use them: the Queue itself if this node serves all of it."""
         self._routed: dict[Queue, RoutedQueue] = {}
-        self._timekeeper = Timekeeper(self.clock, self._ring)
+        self._timekeeper = Timekeeper(self.clock, broker.clock, self._ring)
         self._upkeep = Upkeep()
         self._dead_letters = DeadLetters(self)
         self._retirement = Retirement(broker)
@@ -317,8 +317,9 @@ class QueueRegistry(LocalDuties, ABC):
         was_quiet = partition.is_quiet
         partition.is_quiet = True
         if now_ms >= partition.upkeep_ms:
-            self._keep_up(queue, partition, now_ms)
-            partition.upkeep_ms = now_ms + (QUIET_MS if was_quiet else UPKEEP_MS)
+            pause_ms = QUIET_MS if was_quiet else UPKEEP_MS
+            is_done = self._keep_up(queue, partition, now_ms)
+            partition.upkeep_ms = now_ms + pause_ms * is_done
         if delivery.tick(now_ms) or (queue.parked and delivery.ready_count):
             queue.serve_parked()
         if (
@@ -373,20 +374,20 @@ class QueueRegistry(LocalDuties, ABC):
                     below_offset = delivery.offset_at(self.clock.now_ms() - DEDUPLICATION_MS)
                 yield partition.data, partition.undone_ranges, below_offset
 
-    def _keep_up(self, queue: Queue, partition: QueuePartition, now_ms: int) -> None:
-        if partition.journal is None:
-            if self._upkeep.is_due(partition, now_ms):
+    def _keep_up(self, queue: Queue, partition: QueuePartition, now_ms: int) -> bool:
+        """Returns False if the upkeep goes on in another turn."""
+        if partition.journal is None or partition.is_unsettled:
+            if partition.journal is None and self._upkeep.is_due(partition, now_ms):
                 self.open_journals(queue.state, lambda failure: None)
-            return
-        if partition.is_unsettled:
-            return
+            return True
         undone = partition.delivery.undone_count
+        is_done = True
         try:
-            self._upkeep.run(queue, partition, self._beside(queue, partition), now_ms)
+            is_done = self._upkeep.run(queue, partition, self._beside(queue, partition), now_ms)
         except Refusal as refusal:
             log.error("upkeep of a queue failed", queue=queue.entry.name, error=str(refusal))
-        expired = undone - partition.delivery.undone_count
-        self.count_messages(queue.entry.name, "expire", expired)
+        self.count_messages(queue.entry.name, "expire", undone - partition.delivery.undone_count)
+        return is_done
 
     def count_messages(self, queue: str, operation: Operation, messages: int) -> None:
         if messages:

@@ -5,16 +5,19 @@ import heapq
 import itertools
 from collections.abc import Callable
 
+from duolog.broker.admission import Budget
 from duolog.broker.queues.queue_partition import QueuePartition
 from duolog.broker.queues.steady_clock import SteadyClock
-
-RINGS_MAX = 1_000
-"""Partitions rung per turn of the event loop."""
+from duolog.ports.clock import Clock
 
 
 class Timekeeper:
-    def __init__(self, clock: SteadyClock, ring: Callable[[QueuePartition, int], None]) -> None:
+    def __init__(
+        self, clock: SteadyClock, turns: Clock, ring: Callable[[QueuePartition, int], None]
+    ) -> None:
+        """`clock` says when to ring, `turns` how long a turn of ringing has taken."""
         self._clock = clock
+        self._turns = turns
         self._ring = ring
         self._order = itertools.count()
         self._heap: list[tuple[int, int, QueuePartition]] = []
@@ -48,12 +51,15 @@ class Timekeeper:
         self._handle = None
         now_ms = self._clock.now_ms()
         heap = self._heap
-        rings = RINGS_MAX
-        while heap and heap[0][0] <= now_ms and rings:
+        budget = Budget(self._turns)
+        # A partition that is armed again for now has more to do: in a turn of its own.
+        armed_later = next(self._order)
+        while heap and heap[0][0] <= now_ms and heap[0][1] < armed_later:
             due_ms, _, partition = heapq.heappop(heap)
             if partition.armed_ms == due_ms:
-                rings -= 1
                 partition.armed_ms = None
                 self._ring(partition, now_ms)
+                if budget.is_spent():
+                    break
         if heap and (self._handle is None or heap[0][0] < self._handle_ms):
             self._set(heap[0][0])

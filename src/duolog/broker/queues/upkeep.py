@@ -78,12 +78,13 @@ class Upkeep:
         partition: QueuePartition,
         beside: Sequence[QueuePartition] | None,
         now_ms: int,
-    ) -> None:
-        """Runs all upkeep of a partition that has its journal.
+    ) -> bool:
+        """Runs all upkeep of a partition that has its journal. Returns False if messages are left
+        to expire: in turns of their own.
 
         `beside` are the partitions of subscription queues with the same messages; None: unknown.
         """
-        self._expire(partition, now_ms)
+        is_done = self._expire(partition, now_ms)
         if self.wants_snapshot(partition):
             self.snapshot(partition, now_ms, queue.config.retain_deleted_seconds * 1000)
         if queue.config.source_topic is None and beside is not None:
@@ -91,6 +92,7 @@ class Upkeep:
         partition.delivery.forget_sent_before(partition.data.log.start_offset)
         partition.deduplication.expire(now_ms)
         partition.reader.forget()
+        return is_done
 
     def forget(self, partition: QueuePartition) -> None:
         writing = self._writing.pop(partition, None)
@@ -105,15 +107,18 @@ class Upkeep:
         """Drops conclusions about done messages, after changes were undone."""
         self._freed.clear()
 
-    def _expire(self, partition: QueuePartition, now_ms: int) -> None:
+    def _expire(self, partition: QueuePartition, now_ms: int) -> bool:
         delivery = partition.delivery
         low_offset = delivery.low_offset()
         start_offset = partition.data.log.start_offset
         if low_offset < start_offset:
             partition.change(Trimmed(start_offset, Cause.REMOVED))
         expired_offset = delivery.expired_before(now_ms)
-        if max(low_offset, start_offset) < expired_offset:
-            partition.change(Trimmed(expired_offset, Cause.EXPIRED))
+        if max(low_offset, start_offset) >= expired_offset:
+            return True
+        before_offset = delivery.trimmable_to(expired_offset)
+        partition.change(Trimmed(before_offset, Cause.EXPIRED))
+        return before_offset == expired_offset
 
     def snapshot(self, partition: QueuePartition, now_ms: int, retain_ms: int) -> None:
         """Begins a snapshot; or, if the one begun before is durable, drops older records."""

@@ -6,10 +6,11 @@ answer, the next fetch is sent at once, and the sync of one answer overlaps with
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from duolog.broker.admission import STEPS_UNSEEN, Budget
 from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.partition import Partition
 from duolog.broker.replication.copy_session import PlaceKey
@@ -18,6 +19,7 @@ from duolog.broker.waiting import FutureWaiter
 from duolog.core.replica.truncation import Divergence
 from duolog.model.errors import CorruptBatch, Refusal
 from duolog.observe.logs import get_logger
+from duolog.ports.clock import Clock
 from duolog.ports.peers import COPIES_LANE, Peers, PeerUnreachable
 from duolog.wire.peer.copying import (
     NO_SESSION,
@@ -63,12 +65,14 @@ class Copier:
         terms: CopyTerms,
         pace: Pace,
         condition: OwnCondition,
+        clock: Clock,
     ) -> None:
         self._node = node
         self._leader = leader
         self._peers = peers
         self._terms = terms
         self._pace = pace
+        self._clock = clock
         self._condition = condition
         self._followed: dict[PlaceKey, Partition] = {}
         self._named: dict[PlaceKey, CopyWanted] = {}
@@ -96,8 +100,18 @@ class Copier:
         return not self._followed
 
     def follow(self, partition: Partition) -> None:
-        """Begins to copy a partition; one that is being copied starts over under its new state."""
+        """Begins to copy a partition; one that is being copied starts over under its new epoch."""
         key = _key(partition)
+        named = self._named.get(key)
+        if (
+            self._followed.get(key) is partition
+            and named is not None
+            and named.leader_epoch == partition.leader_epoch
+            and not partition.log.damaged
+        ):
+            # Only the in-sync set has changed. To interrupt the pending request would begin the
+            # session anew, with all partitions: once for each of thousands that enter their sets.
+            return
         self._followed[key] = partition
         self._changed[key] = None
         self._forgotten.pop(key, None)
@@ -178,9 +192,17 @@ class Copier:
             return False
         self._session = session
         self._more.clear()
-        for each in copied:
-            self._take(each)
+        await self._take_all(copied)
         return True
+
+    async def _take_all(self, copied: Sequence[Copied]) -> None:
+        """Takes all results; rests if there are many, as when a new leader's epochs are noted."""
+        if len(copied) <= STEPS_UNSEEN:
+            for each in copied:
+                self._take(each)
+            return
+        async for each in Budget(self._clock).over(copied):
+            self._take(each)
 
     async def _ask(self, request: CopyRequest) -> memoryview | None:
         """Sends a request; returns None if it was cancelled for the sake of new partitions."""

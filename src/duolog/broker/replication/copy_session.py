@@ -23,6 +23,7 @@ class Place:
     __slots__ = (
         "_session",
         "is_answered",
+        "is_noted",
         "partition",
         "told_start_offset",
         "told_watermark",
@@ -37,6 +38,8 @@ class Place:
         self.told_start_offset = -1
         self.is_answered = False
         """True if the follower was sent something and has not named the partition again since."""
+        self.is_noted = False
+        """True once the leader has taken the named offset as the follower's progress."""
         if partition is not None:
             partition.add_copying(self)
 
@@ -83,7 +86,7 @@ class CopySession:
             place = self.places[key] = Place(self, partition, wanted)
         else:
             place.wanted = wanted
-            place.is_answered = False
+            place.is_answered = place.is_noted = False
         self.stirred[place] = None
         return place
 

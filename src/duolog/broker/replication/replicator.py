@@ -26,6 +26,7 @@ class Replicator:
         settings = broker.settings
         self._condition = condition
         self._node = broker.node_id
+        self._clock = broker.clock
         self._peers = peers
         self._terms = CopyTerms(
             settings.integer("replica.fetch.wait.max.ms"),
@@ -93,7 +94,13 @@ class Replicator:
         copier = self._copiers.get(leader)
         if copier is None:
             copier = Copier(
-                self._node, leader, self._peers, self._terms, self._pace, self._condition
+                self._node,
+                leader,
+                self._peers,
+                self._terms,
+                self._pace,
+                self._condition,
+                self._clock,
             )
             self._copiers[leader] = copier
             self._run(self._copy(leader, copier))

@@ -4,9 +4,11 @@ peer_api/handlers/fetch.py is the endpoint that followers call.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
+from duolog.broker.admission import STEPS_UNSEEN, Budget
 from duolog.broker.broker import Broker
 from duolog.broker.partition import Partition
 from duolog.broker.replication.copy_session import NEWS_WAIT_S, CopySession, Place
@@ -25,6 +27,9 @@ from duolog.wire.peer.copying import (
 
 PARTITION_BYTES_MAX = 1 << 20
 """Bytes of one partition per answer, so that one far behind does not hold up the others."""
+
+LOOKS_MAX = 500
+"""Partitions looked at per answer: with thousands that have news, the rest is for the next one."""
 
 WAIT_MS_MAX = 30_000
 
@@ -79,8 +84,8 @@ class ServedCopies:
         self._room.heard(caller.node, is_full=request.is_full)
         for key in request.forgotten:
             session.forget(key)
-        for wanted in request.wanted:
-            self._note(session, wanted)
+        if not await self._note_all(session, request.wanted):
+            return NO_SESSION, []
         time = asyncio.get_running_loop().time
         until = time() + min(max(0, request.wait_ms), WAIT_MS_MAX) / 1000
         while True:
@@ -133,13 +138,31 @@ class ServedCopies:
         known.sequence = request.sequence
         return known
 
+    async def _note_all(self, session: CopySession, wanted: Sequence[CopyWanted]) -> bool:
+        """Notes all positions; rests if there are many, as in a follower's first request.
+
+        Returns False if the follower began another session meanwhile.
+        """
+        if len(wanted) <= STEPS_UNSEEN:
+            for each in wanted:
+                self._note(session, each)
+            return True
+        async for each in Budget(self._clock).over(wanted):
+            if self._sessions.get(session.node) is not session:
+                return False
+            self._note(session, each)
+        return True
+
     def _note(self, session: CopySession, wanted: CopyWanted) -> None:
         """Takes the follower's offset as its progress, which may advance the high watermark."""
         partition = self._broker.routes.get((wanted.topic_id, wanted.index))
-        session.name(wanted, partition)
+        place = session.name(wanted, partition)
         if partition is None or _refused(partition, wanted) or _diverged(partition, wanted):
             return
-        leadership = partition.leadership
+        self._take_progress(session, place, partition)
+
+    def _take_progress(self, session: CopySession, place: Place, partition: Partition) -> None:
+        leadership, wanted = partition.leadership, place.wanted
         if leadership is None:
             return
         if wanted.is_in_doubt:
@@ -147,6 +170,7 @@ class ServedCopies:
         end_offset = partition.log.end_offset
         if wanted.offset > end_offset:
             return
+        place.is_noted = True
         node = session.node
         now_ms = self._clock.monotonic_ms()
         epoch, is_damaged = session.broker_epoch, not wanted.has_room
@@ -167,9 +191,10 @@ class ServedCopies:
     def _answer(self, session: CopySession, bytes_max: int) -> tuple[list[Told], bool]:
         """Collects the stirred partitions' answers; True if they should not wait."""
         told: list[Told] = []
-        is_urgent = False
         left = bytes_max
-        for place in tuple(session.stirred):
+        # The others' turn comes with the next request.
+        is_urgent = len(session.stirred) > LOOKS_MAX
+        for place in tuple(islice(session.stirred, LOOKS_MAX)):
             if left <= 0:
                 is_urgent = True
                 break
@@ -196,6 +221,10 @@ class ServedCopies:
         diverged = _diverged(partition, wanted)
         if diverged is not None:
             return Served(_result(partition, wanted, diverging=diverged), None)
+        if not place.is_noted:
+            # It was named before this node knew that it leads; the follower is told of no error,
+            # and will not name it again.
+            self._take_progress(session, place, partition)
         error, piece = CopyError.NONE, None
         next_offset = wanted.next_offset
         if wanted.has_room:

@@ -57,19 +57,20 @@ def batches(decisions: Iterable[Decision], operations_max: int) -> list[Batch]:
     """
     packed: list[Batch] = []
     pending: list[Decision] = []
+    changes = 0
+    elected: set[int] = set()
     for decision in decisions:
-        if pending and _compares([*pending, decision]) > operations_max:
+        changes += len(decision.changes)
+        elected.update(node.id for node in decision.elected)
+        if pending and 1 + len(elected) + changes > operations_max:
             packed.append(_batch(pending))
             pending = []
+            changes = len(decision.changes)
+            elected = {node.id for node in decision.elected}
         pending.append(decision)
     if pending:
         packed.append(_batch(pending))
     return [part for batch in packed for part in _divided(batch, operations_max)]
-
-
-def _compares(decisions: list[Decision]) -> int:
-    elected = {node.id for decision in decisions for node in decision.elected}
-    return 1 + len(elected) + sum(len(decision.changes) for decision in decisions)
 
 
 def _batch(decisions: list[Decision]) -> Batch:

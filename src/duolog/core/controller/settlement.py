@@ -15,10 +15,17 @@ from duolog.model.partition_state import NO_LEADER, PartitionState
 
 def settlement(image: ClusterImage, now_ms: int) -> list[Decision]:
     """A decision for each group that violates the rules of elections."""
+    return list(settling(image, now_ms))
+
+
+def settling(image: ClusterImage, now_ms: int) -> Iterator[Decision]:
+    """The settlement, decision by decision: a node that went may have led thousands of groups."""
     census = Census(image)
-    unsettled = [group for group in image.groups if not _is_settled(group, census)]
-    decisions = (_decide(group, census, now_ms) for group in unsettled)
-    return [decision for decision in decisions if decision is not None]
+    for group in image.groups:
+        if not _is_settled(group, census):
+            decision = _decide(group, census, now_ms)
+            if decision is not None:
+                yield decision
 
 
 def wanted_log_ends(image: ClusterImage) -> dict[PartitionId, tuple[LiveNode, ...]]:

@@ -11,6 +11,8 @@ from heapq import heapify, heappop, heappush
 from duolog.core.queues.held import Held
 
 NEVER_MS = 1 << 63
+DUE_MAX = 5_000
+"""Entries looked at per turn: the time-outs of 100,000 messages may pass at once."""
 STALE_ENTRIES_MIN = 1_024
 """Number of stale entries below which a sweep would cost more than they do."""
 
@@ -43,11 +45,21 @@ class Deadlines:
         if self._size > 2 * len(self._held) + STALE_ENTRIES_MIN:
             self._sweep()
 
-    def pop_due(self, now_ms: int) -> Iterator[tuple[int, Held]]:
-        """Removes and yields the messages whose visibility time-out has passed, by deadline."""
-        while self._times_ms and self._times_ms[0] <= now_ms:
-            deadline_ms = heappop(self._times_ms)
-            offsets = self._offsets_at.pop(deadline_ms)
+    def pop_due(self, now_ms: int, count_max: int = DUE_MAX) -> Iterator[tuple[int, Held]]:
+        """Removes and yields the messages whose visibility time-out has passed, by deadline.
+
+        If there are more than `count_max`, the rest stays due.
+        """
+        while count_max > 0 and self._times_ms and self._times_ms[0] <= now_ms:
+            deadline_ms = self._times_ms[0]
+            offsets = self._offsets_at[deadline_ms]
+            if len(offsets) > count_max:
+                self._offsets_at[deadline_ms] = offsets[count_max:]
+                del offsets[count_max:]
+            else:
+                heappop(self._times_ms)
+                del self._offsets_at[deadline_ms]
+            count_max -= len(offsets)
             self._size -= len(offsets)
             for offset in offsets:
                 if self._is_live(offset, deadline_ms):

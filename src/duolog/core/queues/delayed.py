@@ -3,7 +3,7 @@
 from array import array
 from heapq import heapify, heappop, heappush
 
-from duolog.core.queues.deadlines import NEVER_MS
+from duolog.core.queues.deadlines import DUE_MAX, NEVER_MS
 from duolog.core.queues.ranges import OffsetRanges
 from duolog.records.delivery_image import Image, from_column, to_column
 
@@ -68,16 +68,31 @@ class Delayed:
         self._sweep()
         return removed
 
-    def pop_due(self, now_ms: int) -> list[tuple[int, int]]:
-        """Removes and returns the ranges that are due."""
+    def pop_due(self, now_ms: int, count_max: int = DUE_MAX) -> list[tuple[int, int]]:
+        """Removes and returns the ranges that are due.
+
+        If they have more than `count_max` messages, the rest stays due.
+        """
         due: list[tuple[int, int]] = []
-        while self._times_ms and self._times_ms[0] <= now_ms:
-            ranges = self._due_at.pop(heappop(self._times_ms))
-            for at in range(0, len(ranges), 2):
-                removed = self._ranges.remove(ranges[at], ranges[at + 1])
-                self._stale -= ranges[at + 1] - ranges[at]
-                self._stale += sum(next_offset - first for first, next_offset in removed)
+        while count_max > 0 and self._times_ms and self._times_ms[0] <= now_ms:
+            ranges = self._due_at[self._times_ms[0]]
+            at = 0
+            while at < len(ranges) and count_max > 0:
+                first, end_offset = ranges[at : at + 2]
+                next_offset = min(end_offset, first + count_max)
+                count_max -= next_offset - first
+                removed = self._ranges.remove(first, next_offset)
+                self._stale -= next_offset - first
+                self._stale += sum(after - before for before, after in removed)
                 due += removed
+                if next_offset == end_offset:
+                    at += 2
+                else:
+                    ranges[at] = next_offset
+            if at == len(ranges):
+                del self._due_at[heappop(self._times_ms)]
+            else:
+                del ranges[:at]
         self._find_soonest()
         return due
 

@@ -18,6 +18,9 @@ from duolog.core.queues.transitions import Transitions
 from duolog.core.queues.ungrouped import Ungrouped
 from duolog.records.delivery_image import Image, decode_image, encode_image
 
+TRIMMED_MAX = 10_000
+"""Offsets that one Trimmed removes, unless the messages are ranges."""
+
 
 class Delivery(Transitions):
     """Delivery state of one partition of a queue."""
@@ -210,6 +213,13 @@ class Delivery(Transitions):
         # once.
         replayed = (first for first, replayed_ms in self._replays if replayed_ms > cutoff_ms)
         return min(expired, min(replayed, default=expired))
+
+    def trimmable_to(self, before_offset: int) -> int:
+        """The offset, or a lower one: up to there, one Trimmed makes no long turn."""
+        if not self.has_groups and len(self._held) + self._delayed.count <= TRIMMED_MAX:
+            # All others are ranges.
+            return before_offset
+        return min(before_offset, self.low_offset() + TRIMMED_MAX)
 
     def offset_at(self, timestamp_ms: int) -> int:
         """The first known offset sent at or after a time, to the second."""

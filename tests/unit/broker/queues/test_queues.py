@@ -5,6 +5,7 @@ from base64 import b64encode
 import pytest
 from tests.fakes.queue_house import ARN, QueueHouse, bodies, grouped, plain
 
+from duolog.core.queues import delivery
 from duolog.core.queues.message import MessageAttribute, Outgoing
 from duolog.model.errors import PolicyViolation
 from duolog.model.queue_errors import (
@@ -302,6 +303,24 @@ def test_old_messages_expire(house: QueueHouse) -> None:
     house.advance(40_000)
     house.advance(6_000)
     assert bodies(house.receive("work", 10)) == ["young"]
+
+
+def test_messages_that_are_too_many_for_a_turn_expire_and_are_purged(
+    house: QueueHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "TRIMMED_MAX", 3)
+    house.create("work.fifo", FifoQueue="true", MessageRetentionPeriod="60")
+    send = [message for number in range(10) for message in grouped(str(number), f"{number}")]
+    house.send("work.fifo", *send)
+    house.advance(70_000)
+    house.advance(6_000)
+    assert house.queue("work.fifo").counts() == (0, 0, 0)
+    house.send("work.fifo", *grouped("a", "young"), *grouped("b", "younger"))
+    house.crash()
+    assert bodies(house.receive("work.fifo", 10)) == ["young", "younger"]
+    house.send("work.fifo", *grouped("c", *map(str, range(20, 29))))
+    house.run(house.queues.purge("work.fifo"))
+    assert house.queue("work.fifo").counts() == (0, 0, 0)
 
 
 def test_deleted_messages_are_replayed_by_time(house: QueueHouse) -> None:

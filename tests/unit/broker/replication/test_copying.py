@@ -1,12 +1,19 @@
 """Followers copy what their leader has, and nothing else."""
 
 import asyncio
+from itertools import count
 
+import msgspec
 import pytest
 from tests.fakes.replicas import House, a_batch, eventually, write
 
+from duolog.broker.admission import STEPS_UNSEEN, TURN_NS
+from duolog.broker.replication import served_copies
 from duolog.broker.replication.copier import all_durable
 from duolog.model.errors import CorruptBatch, LeadershipLost
+from duolog.model.partition_state import PartitionEntry
+from duolog.ports.peers import Caller
+from duolog.wire.peer.copying import NO_SESSION, CopyRequest, CopyWanted, decode_request
 
 
 async def test_followers_copy_what_the_leader_writes(house: House) -> None:
@@ -184,3 +191,74 @@ async def test_who_waits_for_what_is_cut_is_told(house: House) -> None:
     with pytest.raises(LeadershipLost):
         await asyncio.wait_for(waiting, 10)
     house[2].disk.release()
+
+
+async def test_a_follower_that_asks_before_the_leader_knows_that_it_leads_counts_from_then_on(
+    house: House,
+) -> None:
+    """A long request rests, and the new role is taken meanwhile."""
+    await house.start(1, 2)
+    await house.create((1, 2))
+    broker, leader = house[1].broker, house[1].partition()
+    house.isolate(2)
+    elected = PartitionEntry(
+        msgspec.structs.replace(leader.entry.state, leader_epoch=leader.leader_epoch + 1),
+        leader.entry.mod_revision + 1,
+    )
+    house.clock.thread_ns = count(0, TURN_NS).__next__
+    wanted = [CopyWanted(leader.topic.id.bytes, 0, elected.state.leader_epoch, 0, -1)]
+    wanted += [CopyWanted(bytes(16), index, 0, 0, -1) for index in range(STEPS_UNSEEN)]
+    # The first rest comes before anything was noted.
+    loop = asyncio.get_running_loop()
+    loop.call_soon(loop.call_soon, broker.roles.take, leader, elected)
+    caller = Caller(2, house.nodes.live[2].epoch)
+    _, served = await house[1].replicator.copies.serve(
+        caller, CopyRequest(NO_SESSION, 1, 0, 1 << 20, wanted)
+    )
+    assert leader.leader_epoch == elected.state.leader_epoch
+    (told,) = (each.result for each in served if each.result.topic_id == wanted[0].topic_id)
+    assert not told.error
+    assert leader.leadership.end_offset_of(2) == 0
+
+
+async def test_more_partitions_than_one_answer_looks_at_are_all_copied(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_copies, "LOOKS_MAX", 2)
+    await house.start(1, 2)
+    names = [f"t{number}" for number in range(7)]
+    for name in names:
+        await house.create((1, 2), name)
+    for name in names:
+        write(house[1].partition(name))
+    for name in names:
+        copy = house[2].partition(name)
+        await eventually(lambda copy=copy: copy.high_watermark == 1)
+
+
+async def test_a_change_of_an_in_sync_set_does_not_interrupt_the_copying_of_all_others(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[tuple[int, int]] = []
+    call = house.call
+
+    async def counted(source: int, target: int, body: bytes) -> memoryview:
+        if decode_request(memoryview(body)).session == NO_SESSION:
+            begun.append((source, target))
+        return await call(source, target, body)
+
+    monkeypatch.setattr(house, "call", counted)
+    await house.start(1, 2, 3)
+    await house.create()
+    await house.create(name="other")
+    for each in (2, 3):
+        await eventually(lambda node=each: house[node].partition("other").entry is not None)
+    await house[1].partition("other").append(a_batch(b"x"))
+    before = begun.count((2, 1))
+    await house.change("other", in_sync=(1, 2))
+    await eventually(lambda: house[2].partition("other").in_sync == (1, 2))
+    house[1].replicator.in_sync.reconsider(house[1].partition("other"))
+    await eventually(lambda: house[2].partition("other").in_sync == (1, 2, 3))
+    await house[1].partition().append(a_batch(b"x"))
+    await eventually(lambda: house[2].partition().high_watermark == 1)
+    assert begun.count((2, 1)) == before

@@ -49,3 +49,25 @@ def test_stale_entries_are_swept_out_before_they_are_many() -> None:
     entries = sum(map(len, deadlines._offsets_at.values()))
     assert entries <= 2 * len(held) + STALE_ENTRIES_MIN
     assert deadlines.next_ms() == 1_000_000 + 99_990
+
+
+def test_what_is_too_much_for_one_turn_stays_due() -> None:
+    held: dict[int, Held] = {}
+    deadlines = Deadlines(held)
+    for offset in range(7):
+        hold(held, deadlines, offset, 100 + offset // 5)
+    popped = [[offset for offset, _ in deadlines.pop_due(200, 3)] for _ in range(3)]
+    assert popped == [[0, 1, 2], [3, 4, 5], [6]]
+    assert deadlines.soonest_ms == NEVER_MS
+
+
+def test_what_stays_due_is_still_due_at_its_time() -> None:
+    held: dict[int, Held] = {}
+    deadlines = Deadlines(held)
+    for offset in range(4):
+        hold(held, deadlines, offset, 100)
+    assert [offset for offset, _ in deadlines.pop_due(100, 2)] == [0, 1]
+    assert deadlines.next_ms() == deadlines.soonest_ms == 100
+    hold(held, deadlines, 2, 500)
+    assert [offset for offset, _ in deadlines.pop_due(100, 2)] == [3]
+    assert deadlines.next_ms() == 500

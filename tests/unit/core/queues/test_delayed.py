@@ -48,3 +48,16 @@ def test_what_is_removed_early_leaves_nothing_behind() -> None:
         delayed.append(offset, offset + 1, 1_000_000 + offset)
         delayed.discard(offset - 10)
     assert len(delayed._due_at) <= 10 + STALE_OFFSETS_MIN + 1
+
+
+def test_what_is_too_much_for_one_turn_stays_due() -> None:
+    delayed = Delayed()
+    delayed.append(0, 5, 100)
+    delayed.append(7, 9, 100)
+    delayed.append(9, 12, 200)
+    assert delayed.discard(4)
+    assert delayed.pop_due(300, 2) == [(0, 2)]
+    assert delayed.next_ms() == delayed.soonest_ms == 100
+    assert delayed.count == 7
+    assert [delayed.pop_due(300, 4) for _ in range(3)] == [[(2, 4), (7, 8)], [(8, 9), (9, 12)], []]
+    assert delayed.next_ms() is None
