@@ -117,10 +117,9 @@ class Simulation:
         self.lively = LivelinessOracle(self.verdict, self.faults.wounds.was_hurt)
         self.cluster.on_turn = self.lively.turned
         self.cluster.store.on_expired.append(self.lively.lease_ended)
-        self._is_handed_over = (
-            options.nodes > 1
-            and (not options.faults or HAND_OVER in options.faults)
-            and world.seed.random("hand-over").random() < HAND_OVER_SHARE
+        is_drawn = world.seed.random("hand-over").random() < HAND_OVER_SHARE
+        self._is_handed_over = options.nodes > 1 and (
+            HAND_OVER in options.faults or (is_drawn and not options.faults)
         )
         self.topics = TopicLoad(
             self.cluster, self.verdict, self.service, with_group="groups" in options.loads
