@@ -72,7 +72,7 @@ endure: $(STAMPS)/dev $(STAMPS)/test-programs  ## kills, faults and simulated cl
 	DUOLOG_CRASH_ROUNDS=50 DUOLOG_CHAOS_SECONDS=45 DUOLOG_SIM_SEEDS=50 DUOLOG_COMMITS=15000 DUOLOG_HANDLED=4000 \
 		$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ENDURED) $(ARGS)
 
-heal: $(STAMPS)/dev $(STAMPS)/test-programs  ## hurt a cluster under load, say how soon it serves: ARGS="--only kill --rounds 1"
+heal: $(STAMPS)/dev $(STAMPS)/test-programs  ## hurt a cluster under load, say how soon it serves again; ARGS="--only kill --idle" and the like
 	$(BIN)/python -m tests.heal $(ARGS)
 
 check: $(STAMPS)/dev  ## in two minutes or so: style, types, layers and the fast tests

@@ -39,12 +39,13 @@ def image_of(
     loads: Mapping[int, object] | None = None,
     ends: Mapping[int, tuple[int, int]] | None = None,
     statements: Mapping[int, Statement] | None = None,
+    name: str = "orders",
     **topic: object,
 ) -> ClusterImage:
     """A topic with a partition for each state; with a companion, the second state is that of
     the first one's journal. `ends` are those of all partitions, by node."""
     count = 1 if companion else len(states)
-    topics = {ORDERS: TopicImage(ORDERS, "orders", count, **topic)}
+    topics = {ORDERS: TopicImage(ORDERS, name, count, **topic)}
     ids = [PartitionId(ORDERS, index) for index in range(count)]
     if companion:
         topics[JOURNAL] = TopicImage(JOURNAL, "__queue.orders", 1, **topic)

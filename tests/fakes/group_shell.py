@@ -37,6 +37,8 @@ class SetClock:
 
 
 class MemoryOffsetStore:
+    node_id = 1
+
     def __init__(self, partitions: int = 4) -> None:
         self.partitions = partitions
         self.exists = True
@@ -47,6 +49,7 @@ class MemoryOffsetStore:
         """What is durable, append by append."""
         self.fails = False
         self.loses_answers = False
+        self.is_substitute = False
         self._open = asyncio.Event()
         self._open.set()
 
@@ -67,6 +70,9 @@ class MemoryOffsetStore:
         await self._open.wait()
         self._check(tenure)
         return self.stored(tenure.partition).end_offset
+
+    def leads_for_another(self, partition: int) -> bool:
+        return self.is_substitute
 
     def stored(self, partition: int) -> "MemoryPartition":
         return MemoryPartition(self, partition)

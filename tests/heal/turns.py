@@ -13,22 +13,24 @@ class LongTurns:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
-        self._before = [self._metric(node, COUNT) or 0.0 for node in nodes]
+        self._before = [_metrics(node) for node in nodes]
 
     def since(self) -> tuple[int, float | None]:
-        """How many there were, and the longest of them if the nodes tell. A node that was
-        started again counts from its start; what a killed one had counted is not known."""
+        """How many there were, and the seconds of the longest, if that is known: nodes tell the
+        longest since their start. What a killed node had counted is lost with it."""
         count = 0.0
         longest = []
-        for node, before in zip(self._nodes, self._before, strict=True):
-            now = self._metric(node, COUNT) or 0.0
-            count += now - before if now >= before else now
-            longest.append(self._metric(node, LONGEST))
-        known = [each for each in longest if each is not None]
-        return int(count), max(known) if known else None
+        for node, (count_before, longest_before) in zip(self._nodes, self._before, strict=True):
+            count_now, longest_now = _metrics(node)
+            was_restarted = count_now < count_before
+            count += count_now if was_restarted else count_now - count_before
+            if was_restarted or longest_now > longest_before:
+                longest.append(longest_now)
+        return int(count), max(longest, default=None)
 
-    def _metric(self, node: Node, name: str) -> float | None:
-        try:
-            return node.metric(name)
-        except (OSError, AssertionError):
-            return None
+
+def _metrics(node: Node) -> tuple[float, float]:
+    try:
+        return node.metric(COUNT), node.metric(LONGEST)
+    except (OSError, AssertionError):
+        return 0.0, 0.0

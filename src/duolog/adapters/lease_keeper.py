@@ -63,7 +63,10 @@ class LeaseKeeper:
             self._ask()
             lease, now_ms = self._lease, self._clock.monotonic_ms()
             stands_ms = now_ms - self._turned_ms
-            if lease is None or now_ms < self._due_ms or stands_ms > LOOP_STANDS_MS_MAX:
+            # Only `guard` changes the lease: by now it may have named the next one.
+            if lease is None or lease == self._expired or now_ms < self._due_ms:
+                continue
+            if stands_ms > LOOP_STANDS_MS_MAX:
                 continue
             try:
                 async with asyncio.timeout(self._interval_ms / 1000):
@@ -71,7 +74,6 @@ class LeaseKeeper:
                     await self._renew(store, lease)
             except LeaseExpired:
                 self._expired = lease
-                self._lease = None
             except (StoreUnavailable, TimeoutError) as error:
                 self._due_ms = self._clock.monotonic_ms() + RETRY_MS
                 log.debug("the lease was not renewed", error=str(error))

@@ -135,6 +135,7 @@ async def open_node(
         new_id=world.new_id,
     )
     broker.leadership.append(broker.groups)
+    broker.roles.copying.append(broker.groups)
     log_ends = LogEnds(broker.routes)
     broker.requests = Requests(
         world.store,

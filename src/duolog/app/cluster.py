@@ -165,6 +165,7 @@ class Clustered:
         self.reporter = LoadReporter(world.store, world.clock, self.membership, self._measure)
         self.reporter.start()
         assert self._replicator is not None
+        assert self._broker is not None
         self.statement = OwnStatement(
             world.store,
             world.clock,
@@ -172,6 +173,7 @@ class Clustered:
             self.condition,
             unreachable=self.reachability.look,
             readers=self._replicator.copies.readers,
+            rebalancing=self._broker.groups.rebalancing,
         )
         self.statement.start()
 

@@ -5,6 +5,8 @@ there is nothing to lock. An API stages the batches of one read event, then writ
 one call; waiting for durability is a queue ordered by offset. Roles are in leading.py.
 """
 
+from copy import copy
+
 from duolog.broker.catalog import Topic
 from duolog.broker.leading import LeadingReplica
 from duolog.broker.replica import Parts
@@ -12,6 +14,8 @@ from duolog.model.errors import (
     FencedLeaderEpoch,
     InvalidTimestamp,
     NotEnoughReplicas,
+    OutOfOrderSequence,
+    Refusal,
     StorageFailed,
     TransactionsUnsupported,
     UnknownLeaderEpoch,
@@ -32,6 +36,9 @@ ANY_EPOCH = -1
 RETRY_AFTER_MS = 100
 """Time for which a partition refuses writes after one has failed."""
 
+REFUSED_MS = 30_000
+"""Time for which what was sent right behind a refused batch may still arrive."""
+
 _BATCH_LENGTH, _ATTRIBUTES, _LAST_OFFSET_DELTA, _MAX_TIMESTAMP, _PRODUCER_ID = 1, 5, 6, 8, 9
 """Indexes of BatchHeader's hot fields: indexing is faster than access by name."""
 
@@ -42,6 +49,8 @@ class Partition(LeadingReplica):
         "_decompressed_bytes_max",
         "_examines",
         "_examines_own",
+        "_refused",
+        "_refused_ms",
         "bytes_max",
         "stamps_append_time",
     )
@@ -49,6 +58,9 @@ class Partition(LeadingReplica):
     def __init__(self, parts: Parts, *, decompressed_bytes_max: int) -> None:
         super().__init__(parts)
         self._decompressed_bytes_max = decompressed_bytes_max
+        self._refused: Refusal | None = None
+        """Last refusal for a reason that passes."""
+        self._refused_ms = 0
         self.configure(parts.topic)
 
     def configure(self, topic: Topic) -> None:
@@ -85,7 +97,9 @@ class Partition(LeadingReplica):
         least = 1 if leadership is None else leadership.min_in_sync
         if self.in_sync_count < least:
             self.check_leading()
-            raise NotEnoughReplicas("fewer replicas are in sync than min.insync.replicas")
+            refusal = NotEnoughReplicas("fewer replicas are in sync than min.insync.replicas")
+            self._note_refused(refusal, self._clock.now_ms())
+            raise refusal
 
     def stage(self, batch: memoryview, now_ms: int) -> tuple[int, int]:
         """Checks a batch and queues it for `write_staged`.
@@ -95,7 +109,10 @@ class Partition(LeadingReplica):
         """
         header = self._admit(batch, now_ms)
         if header[_PRODUCER_ID] >= 0:
-            known = self._producers.find_duplicate(header)
+            try:
+                known = self._producers.find_duplicate(header)
+            except OutOfOrderSequence as disorder:
+                raise self._behind_refused(disorder, now_ms) from None
             if known is not None:
                 return known, known + header.last_offset_delta + 1
             base_offset = self.log.stage(batch, header, self.leader_epoch)
@@ -117,7 +134,10 @@ class Partition(LeadingReplica):
         header = self._admit(batch, now_ms, is_own=is_own)
         is_numbered = header[_PRODUCER_ID] >= 0
         if is_numbered:
-            known = self._producers.find_duplicate(header)
+            try:
+                known = self._producers.find_duplicate(header)
+            except OutOfOrderSequence as disorder:
+                raise self._behind_refused(disorder, now_ms) from None
             if known is not None:
                 return known, known + header.last_offset_delta + 1
         try:
@@ -193,7 +213,26 @@ class Partition(LeadingReplica):
         else:
             self._advance(self.log.end_offset)
 
+    def _note_refused(self, refusal: Refusal, now_ms: int) -> None:
+        # A copy has no traceback, which would keep what the request held.
+        self._refused = copy(refusal)
+        self._refused_ms = now_ms
+
+    def _behind_refused(self, disorder: OutOfOrderSequence, now_ms: int) -> Refusal:
+        """The refusal of a batch that does not follow the last one of its producer.
+
+        A producer sends the next batches before it hears that one was refused. Were these told
+        that they are out of order, librdkafka would begin a new epoch, and send again, under
+        numbers that nobody can recognise, whatever timed out meanwhile on any partition, stored or
+        not. Refused like the one before them they come again behind it.
+        """
+        refused = self._refused
+        if refused is None or now_ms - self._refused_ms > REFUSED_MS:
+            return disorder
+        return refused.with_traceback(None)
+
     def _write_failed(self, failure: StorageFailed, now_ms: int) -> None:
+        self._note_refused(failure, now_ms)
         self._recall_producers()
         if self._failure is None:
             self._failure = failure
@@ -208,6 +247,7 @@ class Partition(LeadingReplica):
         failure = self._failure
         assert failure is not None
         if self._retry_ms is None or now_ms < self._retry_ms:
+            self._note_refused(failure, now_ms)
             raise failure.with_traceback(None)
         self._failure = self._retry_ms = None
 

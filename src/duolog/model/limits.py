@@ -31,5 +31,8 @@ GROUP_TEXT_BYTES_MAX = 4_096
 CLIENT_ID_CHARS_IN_MEMBER_ID_MAX = 255
 """Characters of a client's own name that become part of the member id that it is given."""
 
+REBALANCE_AWAITED_MS_MAX = 60_000
+"""Longest time for which a group's rebalance keeps its coordinator from being moved."""
+
 STORED_BATCH_OPENED_BYTES_MAX = 128 << 20
 """Limit of a stored batch's decompressed size when the log opens it to search or compact."""

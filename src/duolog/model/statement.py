@@ -16,3 +16,5 @@ class Statement(msgspec.Struct, frozen=True):
     """Nodes that have lately fetched from it: they reach it, whatever they said before."""
     full: bool = False
     """True if its log directory has no room for new records."""
+    rebalancing: tuple[int, ...] = ()
+    """Partitions of the offsets topic that it leads in another's place while groups rebalance."""

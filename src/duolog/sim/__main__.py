@@ -5,6 +5,7 @@ import os
 import sys
 
 from duolog.sim.faults.schedule import KINDS
+from duolog.sim.hand_over import HAND_OVER
 from duolog.sim.planted.planting import PLANTED
 from duolog.sim.runner import run_seeds
 from duolog.sim.simulation import LOAD_SECONDS, LOADS, NODES, Options
@@ -24,7 +25,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--planted", choices=[*PLANTED], help="plant this mistake, for the oracle to find"
     )
-    parser.add_argument("--faults", nargs="*", choices=[*KINDS], help="allow only these kinds")
+    parser.add_argument(
+        "--faults", nargs="*", choices=[*KINDS, HAND_OVER], help="allow only these kinds"
+    )
     parser.add_argument("--loads", nargs="*", choices=LOADS, help="run only these loads")
     parser.add_argument("--until-found", action="store_true", help="stop at the first failure")
     parser.add_argument("--story", action="store_true", help="print each fault as it happened")

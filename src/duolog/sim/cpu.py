@@ -31,6 +31,7 @@ class Cpu:
         "loop",
         "on_turn",
         "spent_ns",
+        "steps",
     )
 
     def __init__(
@@ -48,6 +49,8 @@ class Cpu:
         self.loop = loop
         self.spent_ns = 0
         """CPU time of the loop's thread."""
+        self.steps = 0
+        """Steps of long work so far."""
         self.on_turn: Callable[[int], None] = _nobody
         """Called with the CPU time of each turn that cost any."""
         self._turn_ns = 0
@@ -62,6 +65,7 @@ class Cpu:
 
     def work(self, steps: int) -> None:
         """Passes the time of so many steps of long work."""
+        self.steps += steps
         if self._host is not None:
             self._spend(STEP.call_ns * steps * self._host.weight, self._host)
 

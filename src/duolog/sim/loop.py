@@ -110,9 +110,10 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def end(self) -> None:
         if not self.is_dead:
             self.is_held = self.is_dead = True
+            # First: what is dropped next may be the last to refer to a task.
+            self.world.bury(self)
             self._held.clear()
             self._late.clear()
-            self.world.bury(self)
 
     def hold(self, handle: SimHandle) -> None:
         if not self.is_dead:

@@ -8,6 +8,7 @@ from typing import Protocol
 from duolog.sim.cluster import Cluster
 from duolog.sim.faults.lone import LoneFault, kinds_among
 from duolog.sim.faults.schedule import Faults
+from duolog.sim.hand_over import HAND_OVER, hand_over
 from duolog.sim.haste import hastened
 from duolog.sim.host import Host, draw_host
 from duolog.sim.oracle.liveliness import LivelinessOracle
@@ -25,6 +26,8 @@ LOAD_SECONDS = 60.0
 RECOVERY_SECONDS_MAX = 120.0
 """Longest time that the loads may take to finish on the mended cluster."""
 NODES = 3
+HAND_OVER_SHARE = 0.25
+"""Share of seeds that end with leadership that goes away and comes back."""
 SERVED_SECONDS_MAX = 30.0
 """Longest time without a service after a fault that one node of an idle cluster may have."""
 SERVED_SECONDS_MORE = 2.0
@@ -110,6 +113,11 @@ class Simulation:
         self.lively = LivelinessOracle(self.verdict, self.faults.wounds.was_hurt)
         self.cluster.on_turn = self.lively.turned
         self.cluster.store.on_expired.append(self.lively.lease_ended)
+        self._is_handed_over = (
+            options.nodes > 1
+            and (not options.faults or HAND_OVER in options.faults)
+            and world.seed.random("hand-over").random() < HAND_OVER_SHARE
+        )
         self.topics = TopicLoad(
             self.cluster, self.verdict, self.service, with_group="groups" in options.loads
         )
@@ -138,6 +146,8 @@ class Simulation:
             await self._hurt_once()
         for load in self._loads:
             await self._finish(load)
+        if self._is_handed_over:
+            await hand_over(self.cluster, self._watch, self.verdict, self.faults)
         looking.cancel()
         await self._watch.finish(
             self.faults.scene.victim if self.faults.scene.has_flipped else None

@@ -1,6 +1,7 @@
 """The lease is renewed while the event loop is held up, and not once the loop is dead."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -99,6 +100,28 @@ async def test_a_lease_that_is_gone_is_told_and_not_asked_for_again(
     thread.guard(OTHER)
     await until(lambda: thread.renewed_ms(OTHER))
     assert LEASE not in store.renewed
+
+
+async def test_a_lease_granted_while_the_last_one_is_found_gone_is_renewed(
+    thread: LeaseThread, store: Store
+) -> None:
+    is_asked, may_answer = threading.Event(), threading.Event()
+    renew = store.renew_lease
+
+    async def renew_slowly(lease: LeaseId) -> None:
+        if lease == LEASE:
+            is_asked.set()
+            await asyncio.to_thread(may_answer.wait, INTERVAL_MS / 1000 / 2)
+            raise LeaseExpired("gone")
+        await renew(lease)
+
+    store.renew_lease = renew_slowly  # type: ignore[method-assign]
+    thread.guard(LEASE)
+    await until(is_asked.is_set)
+    thread.guard(OTHER)
+    may_answer.set()
+    await until(lambda: thread.is_expired(LEASE))
+    await until(lambda: thread.renewed_ms(OTHER))
 
 
 async def test_a_store_that_is_away_is_asked_again(thread: LeaseThread, store: Store) -> None:

@@ -6,7 +6,7 @@ import errno
 import pytest
 from tests.unit.broker.workbench import NOW_MS, Workbench, a_batch
 
-from duolog.broker.partition import RETRY_AFTER_MS
+from duolog.broker.partition import REFUSED_MS, RETRY_AFTER_MS
 from duolog.model.errors import (
     FencedLeaderEpoch,
     InvalidRecord,
@@ -155,6 +155,34 @@ def test_a_full_disk_refuses_the_batch_and_forgets_its_producer() -> None:
     bench.disk.clear_faults()
     assert bench.partition.log.end_offset == 1
     assert bench.produce(batch, at_ms=NOW_MS + RETRY_AFTER_MS)[0] == 1
+
+
+def test_batches_behind_one_that_was_refused_are_refused_alike_and_stored_in_order() -> None:
+    bench = Workbench()
+    first, second, third = (a_batch(producer_id=9, sequence=n) for n in range(3))
+    bench.produce(first)
+    bench.disk.finish_sync()
+    bench.disk.fail("write", errno.ENOSPC)
+    with pytest.raises(StorageFailed):
+        bench.produce(second)
+    bench.disk.clear_faults()
+    retry_ms = NOW_MS + RETRY_AFTER_MS
+    with pytest.raises(StorageFailed):
+        bench.produce(third, at_ms=retry_ms)
+    assert bench.produce(second, at_ms=retry_ms)[0] == 1
+    assert bench.produce(third, at_ms=retry_ms)[0] == 2
+
+
+def test_a_batch_out_of_order_is_said_to_be_once_nothing_was_refused_for_long() -> None:
+    bench = Workbench()
+    bench.produce(a_batch(producer_id=9, sequence=0))
+    bench.disk.finish_sync()
+    bench.disk.fail("write", errno.ENOSPC)
+    with pytest.raises(StorageFailed):
+        bench.produce(a_batch(producer_id=9, sequence=1))
+    bench.disk.clear_faults()
+    with pytest.raises(OutOfOrderSequence):
+        bench.produce(a_batch(producer_id=9, sequence=2), at_ms=NOW_MS + REFUSED_MS + 1)
 
 
 def test_after_a_failed_write_the_disk_is_left_alone_for_a_moment() -> None:

@@ -42,10 +42,12 @@ from duolog.model.errors import (
 )
 from duolog.model.limits import CLIENT_ID_CHARS_IN_MEMBER_ID_MAX, GROUP_TEXT_BYTES_MAX
 from duolog.model.names import OFFSETS_TOPIC
+from duolog.model.partition_state import NO_LEADER
 from duolog.ports.clock import Clock
 
 if TYPE_CHECKING:
     from duolog.broker.partition import Partition
+    from duolog.core.replica.resignation import Unfitness
 
 STOP_S_MAX = 5.0
 """Time for which `stop` waits for pending writes."""
@@ -106,8 +108,26 @@ class GroupCoordinator:
             self.begin(Tenure(partition.index, partition.leader_epoch))
 
     def left(self, partition: "Partition") -> None:
-        if partition.topic.name == OFFSETS_TOPIC:
+        if partition.topic.name != OFFSETS_TOPIC:
+            return
+        if self._may_lead_next(partition):
+            self.pause(Tenure(partition.index, partition.leader_epoch))
+        else:
             self.end(partition.index)
+
+    def role_changed(self, partition: "Partition") -> None:
+        """CopyingListener: ends what was paused once another node leads."""
+        is_ours = partition.topic.name == OFFSETS_TOPIC
+        if is_ours and not partition.leads and not self._may_lead_next(partition):
+            self.end(partition.index)
+
+    def unfit(self, partition: "Partition", why: "Unfitness") -> None:
+        """CopyingListener: somebody else will be elected, which `role_changed` tells."""
+
+    def _may_lead_next(self, partition: "Partition") -> bool:
+        """True if no other node leads: this one may be elected again, under a new registration."""
+        is_held = not partition.is_fenced
+        return is_held and partition.leader in (NO_LEADER, self._store.node_id)
 
     def begin(self, tenure: Tenure) -> None:
         """Reads the groups of a partition that this node now leads, and closes its shard, unless
@@ -131,6 +151,13 @@ class GroupCoordinator:
         if self._closed is None:
             assert self._topics is not None
             shard.load(self._topics)
+
+    def pause(self, tenure: Tenure) -> None:
+        """Keeps the shard of a partition that no other node leads in this epoch: if this node is
+        elected next, nobody else has led in between."""
+        shard = self._shards.get(tenure.partition)
+        if shard is not None:
+            shard.renew(tenure)
 
     def end(self, partition: int) -> None:
         """Closes the shard of a partition that this node no longer leads."""
@@ -242,6 +269,14 @@ class GroupCoordinator:
                 raise CoordinatorNotAvailable(str(refusal)) from refusal
             groups += shard.groups.values()
         return groups
+
+    def rebalancing(self) -> tuple[int, ...]:
+        """Partitions that their preferred leader should not take back yet: groups rebalance."""
+        return tuple(
+            index
+            for index, shard in sorted(self._shards.items())
+            if shard.is_rebalancing and self._store.leads_for_another(index)
+        )
 
     def tick(self) -> None:
         """Performs what is due in all shards; their own alarms do so in time."""

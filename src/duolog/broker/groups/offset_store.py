@@ -37,6 +37,11 @@ class Tenure(NamedTuple):
 
 class OffsetStore(Protocol):
     @property
+    def node_id(self) -> int:
+        """This node."""
+        ...
+
+    @property
     def is_replicated(self) -> bool:
         """True if loading may have to wait for other nodes."""
         ...
@@ -55,6 +60,10 @@ class OffsetStore(Protocol):
 
     def leads(self, tenure: Tenure) -> bool:
         """True if the tenure lasts, as far as this node knows."""
+        ...
+
+    def leads_for_another(self, partition: int) -> bool:
+        """True if this node leads it in the place of the preferred leader, which is back."""
         ...
 
     async def until_readable(self, tenure: Tenure) -> int:
@@ -87,6 +96,10 @@ class TopicOffsetStore:
         self._settings = settings
 
     @property
+    def node_id(self) -> int:
+        return self._broker.node_id
+
+    @property
     def is_replicated(self) -> bool:
         return not isinstance(self._broker.catalog.nodes, SoleNode)
 
@@ -117,6 +130,13 @@ class TopicOffsetStore:
         return (
             partition is not None and partition.is_leader and partition.leader_epoch == tenure.epoch
         )
+
+    def leads_for_another(self, partition: int) -> bool:
+        led = self._broker.routes.get((OFFSETS_TOPIC, partition))
+        if led is None or led.entry is None or not led.is_leader:
+            return False
+        preferred = led.entry.state.replicas[0]
+        return preferred != self._broker.node_id and preferred in led.in_sync
 
     async def until_readable(self, tenure: Tenure) -> int:
         partition = await self._up_to_date(tenure)

@@ -46,13 +46,13 @@ class ReadAhead:
         kept: KeptRecords,
         held: Callable[[], Sequence[StoredPartition]],
         *,
-        read_cost_ns: int = READ_COST_NS,
+        read_cost_ns: int | None = None,
     ) -> None:
         self._clock = clock
         self._admission = admission
         self._kept = kept
         self._held = held
-        self._read_cost_ns = read_cost_ns
+        self._read_cost_ns = READ_COST_NS if read_cost_ns is None else read_cost_ns
         self._record_cost_ns = float(RECORD_COST_NS)
         self._spent_ns = 0
         """CPU time of all slices so far."""
@@ -126,6 +126,7 @@ class ReadAhead:
                 try:
                     while self._clock.thread_ns() - began_ns < SLICE_NS:
                         next(steps)
+                        self._clock.worked(1)
                 except StopIteration as end:
                     result: Result = end.value
                     return result

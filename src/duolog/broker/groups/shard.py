@@ -22,6 +22,7 @@ from duolog.core.groups.messages import Answer, Effect, Reply, Ticket, Write
 from duolog.core.groups.settings import GroupSettings
 from duolog.core.groups.state import Moment
 from duolog.model.errors import CoordinatorLoading, NotCoordinator, NotLeader, Refusal
+from duolog.model.limits import REBALANCE_AWAITED_MS_MAX
 from duolog.observe.logs import get_logger
 from duolog.ports.clock import Clock
 
@@ -29,6 +30,8 @@ log = get_logger("groups")
 
 RELOAD_S = 0.1
 """Pause before the groups are read again, while it is uncertain that this node leads."""
+DEAF_MS = 100
+"""Interval at which a shard looks whether its node leads again."""
 REPLAYED_TOGETHER = 8
 """Records decoded in one step; each takes about 6 us."""
 
@@ -64,6 +67,10 @@ class GroupShard:
         self._on_unknown = on_unknown
         self._deadlines = Deadlines()
         self._expiry_due_ms = 0
+        self._is_deaf = False
+        """True if members may have spoken in vain, because this node did not lead for a while."""
+        self._rebalancing: dict[str, int] = {}
+        """Groups that rebalance → monotonic time from which they do."""
         self._alarm = Alarm(clock, self.tick)
         self._parking = Parking()
         self._closed: Refusal | None = CoordinatorLoading("the groups are being read")
@@ -80,6 +87,7 @@ class GroupShard:
     def renew(self, tenure: Tenure) -> None:
         """Goes on in the next epoch, which began without another leader in between."""
         self.tenure = self.writer.tenure = tenure
+        self._is_deaf = True
 
     def close(self, refusal: Refusal) -> None:
         """Refuses all waiting and all future requests."""
@@ -99,6 +107,14 @@ class GroupShard:
     @property
     def is_open(self) -> bool:
         return self._closed is None
+
+    @property
+    def is_rebalancing(self) -> bool:
+        """True if a group rebalances, and has not done so for too long to be waited for."""
+        if not self.is_open:
+            return False
+        since_ms = self._clock.monotonic_ms() - REBALANCE_AWAITED_MS_MAX
+        return any(began_ms > since_ms for began_ms in self._rebalancing.values())
 
     def now(self) -> Moment:
         return Moment(self._clock.monotonic_ms(), self._clock.now_ms())
@@ -137,6 +153,15 @@ class GroupShard:
         if not self.is_open:
             return
         now = self.now()
+        if not self._store.leads(self.tenure):
+            # Members cannot be heard, and nothing can be written, until this node leads again.
+            self._is_deaf = True
+            self._alarm.set(now.monotonic_ms + DEAF_MS)
+            return
+        if self._is_deaf:
+            self._is_deaf = False
+            for group in self.groups.values():
+                group.heard_of_all(now)
         for group_id in list(self._deadlines.take_due(now.monotonic_ms)):
             group = self.groups[group_id]
             self.perform(group, group.tick(now))
@@ -239,6 +264,10 @@ class GroupShard:
         """Drops an empty group, or updates its deadline; called after each event."""
         if not self.is_open:
             return
+        if group.is_rebalancing:
+            self._rebalancing.setdefault(group.id, self._clock.monotonic_ms())
+        else:
+            self._rebalancing.pop(group.id, None)
         if group.is_forgettable:
             del self.groups[group.id]
             self._deadlines.clear(group.id)

@@ -1,4 +1,5 @@
-"""Publishes this node's statement: whom it cannot reach, who reads from it, whether it is full.
+"""Publishes this node's statement: whom it cannot reach, who reads from it, whether it is full,
+whose groups rebalance.
 
 The entry is bound to the node's lease, so that it goes with the node. It is written at once when
 it changes, and anew under each registration.
@@ -38,6 +39,7 @@ class OwnStatement:
         *,
         unreachable: Nodes,
         readers: Nodes,
+        rebalancing: Callable[[], tuple[int, ...]],
     ) -> None:
         self._store = store
         self._clock = clock
@@ -45,6 +47,7 @@ class OwnStatement:
         self._condition = condition
         self._unreachable = unreachable
         self._readers = readers
+        self._rebalancing = rebalancing
         self._restraint = Restraint()
         self.published: Statement | None = None
         """Last statement that is known to be in the store."""
@@ -67,6 +70,7 @@ class OwnStatement:
             unreachable=self._unreachable()[:NODES_NAMED_MAX],
             readers=self._readers()[:NODES_NAMED_MAX],
             full=self._condition.is_full,
+            rebalancing=self._rebalancing(),
         )
         lease = self._membership.lease
         if present == self.published or lease is None or not self._membership.is_serving:

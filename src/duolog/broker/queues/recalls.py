@@ -73,6 +73,10 @@ class Recalls:
         assert journal is not None
         is_read = False
         while not is_read:
+            if not (journal.partition.is_leader and partition.data.is_leader):
+                # It resumes, or is closed: then nothing of this was needed.
+                await asyncio.sleep(RETRY_S)
+                continue
             try:
                 await self._read_again(queue, partition)
                 is_read = True

@@ -7,6 +7,7 @@ from duolog.core.controller.image import ClusterImage, Member
 from duolog.core.membership.statements import Statements
 from duolog.model.cluster import LiveNode
 from duolog.model.log_end import LogEnd
+from duolog.model.names import OFFSETS_TOPIC
 
 
 class Standing(Enum):
@@ -81,6 +82,11 @@ class Census:
     def is_full(self, node: int) -> bool:
         """True if the node says that its log directory has no room for new records."""
         return self.statements.is_full(node)
+
+    def is_rebalancing(self, member: Member) -> bool:
+        """True if the leader says that groups of this partition of the offsets topic rebalance."""
+        is_of_groups = member.topic.name == OFFSETS_TOPIC
+        return is_of_groups and self.statements.is_rebalancing(member.state.leader, member.id.index)
 
     def is_doubted(self, node: int) -> bool:
         """True if others that are themselves reached cannot reach the node."""

@@ -15,20 +15,14 @@ which follows it no more once it knows its own epoch. The node that leaves lacks
 moment, and comes back by copying what it missed, once it has room.
 """
 
-from collections.abc import Iterable
-
 from msgspec.structs import replace
 
 from duolog.core.controller.census import Census
 from duolog.core.controller.changes import Decision, difference
-from duolog.core.controller.elections import (
-    elected,
-    least_in_sync,
-    still_leads,
-    sync_replicas,
-)
+from duolog.core.controller.elections import elected, least_in_sync, sync_replicas
 from duolog.core.controller.events import Event, text_of
 from duolog.core.controller.image import ClusterImage, Group, Member
+from duolog.core.controller.moves import complete_replicas, led_together
 from duolog.core.replica.room import has_enough_room
 
 
@@ -39,7 +33,7 @@ def full_disk_moves(image: ClusterImage, now_ms: int) -> list[Decision]:
     decisions = (
         _decide(part, census, now_ms)
         for group in image.groups
-        for part in _led_together(group, census)
+        for part in led_together(group, census)
     )
     return [decision for decision in decisions if decision is not None]
 
@@ -77,26 +71,10 @@ def _decide(part: Group, census: Census, now_ms: int) -> Decision | None:
     return Decision(changes, elects, (_event(part, leaving, successor, now_ms),))
 
 
-def _led_together(group: Group, census: Census) -> Iterable[Group]:
-    """The group in parts that share a living leader; others are elected for first."""
-    leaders = {member.state.leader for member in group}
-    parts = [group] if len(leaders) == 1 else [(member,) for member in group]
-    for part in parts:
-        if all(still_leads(member, part[0].state.leader, census) for member in part):
-            yield part
-
-
 def _complete(member: Member, census: Census) -> list[int]:
-    """Living replicas that others reach, and that have everything that was acknowledged; the leader
-    is one."""
-    state = member.state
-    found = list(state.in_sync)
-    if len(found) < least_in_sync(member):
-        # Nothing was acknowledged since the eligible ones left the set.
-        found += [node for node in state.eligible if not census.may_have_lost(member, node)]
-    return [
-        node for node in found if census.is_steady(member, node) and not census.is_doubted(node)
-    ]
+    """Complete replicas that the others reach; the leader is one."""
+    found = complete_replicas(member, census)
+    return [node for node in found if not census.is_doubted(node)]
 
 
 def _with_room(member: Member, census: Census) -> tuple[int, ...]:

@@ -17,9 +17,10 @@ from msgspec.structs import replace
 
 from duolog.core.controller.census import Census
 from duolog.core.controller.changes import Decision, difference
-from duolog.core.controller.elections import elected, least_in_sync, still_leads, sync_replicas
+from duolog.core.controller.elections import elected, least_in_sync, sync_replicas
 from duolog.core.controller.events import Event, text_of
 from duolog.core.controller.image import ClusterImage, Group, Member
+from duolog.core.controller.moves import complete_replicas, led_together
 from duolog.core.controller.rests import Rests
 from duolog.model.partition_state import PartitionState
 
@@ -39,20 +40,21 @@ first and has left the set by then could not succeed the leader."""
 class Isolation:
     def __init__(self) -> None:
         self._moves = Rests()
-        self._removals = Rests()
         self._since_ms: dict[Link, int] = {}
         """Links on which a node cannot reach another → when that was first seen."""
         self._looked_ms = 0
 
     def wait_ms(self, now_ms: int) -> int | None:
         """Time until a decision may be due although nothing changes; None: there is none such."""
+        if not self._since_ms:
+            return None
         ends_ms = [since_ms + GRACE_MS for since_ms in self._since_ms.values()]
+        ends_ms += self._moves.ends_ms
         end_ms = min((each for each in ends_ms if each > self._looked_ms), default=None)
         return None if end_ms is None else max(0, end_ms - now_ms)
 
     def decisions(self, image: ClusterImage, now_ms: int) -> list[Decision]:
-        for rests in (self._moves, self._removals):
-            rests.settle(image, now_ms)
+        self._moves.settle(image, now_ms)
         self._looked_ms = now_ms
         if not any(statement.unreachable for statement in image.statements.values()):
             self._since_ms = {}
@@ -66,7 +68,7 @@ class Isolation:
         decisions = (
             self._decide(part, census, now_ms)
             for group in image.groups
-            for part in _led_together(group, census)
+            for part in led_together(group, census)
         )
         return [decision for decision in decisions if decision is not None]
 
@@ -103,7 +105,6 @@ class Isolation:
             node
             for node in cut_followers(part, census)
             if self._is_certain(node, leader, census, now_ms)
-            and not self._removals.is_resting(part, node)
         ]
         states = [_without(member.state, cut) for member in part]
         is_enough = all(
@@ -113,7 +114,6 @@ class Isolation:
         changes = difference(part, states) if is_enough else ()
         if not changes:
             return None
-        self._removals.begin(changes, cut)
         return Decision(changes, (), (_why_removed(part, cut, now_ms),))
 
     def _is_certain(self, node: int, leader: int, census: Census, now_ms: int) -> bool:
@@ -139,31 +139,14 @@ def cut_followers(part: Group, census: Census) -> list[int]:
     return [node for node in members if census.statements.cannot_reach(node, leader)]
 
 
-def _led_together(group: Group, census: Census) -> Iterable[Group]:
-    """The group in parts that share a living leader; others are elected for first."""
-    leaders = {member.state.leader for member in group}
-    parts = [group] if len(leaders) == 1 else [(member,) for member in group]
-    for part in parts:
-        leader = part[0].state.leader
-        if part and all(still_leads(member, leader, census) for member in part):
-            yield part
-
-
-def _complete(member: Member, census: Census) -> list[int]:
-    """Living followers that have everything that was acknowledged."""
-    state = member.state
-    found = [node for node in state.in_sync if node != state.leader]
-    if len(state.in_sync) < least_in_sync(member):
-        # Nothing was acknowledged since the eligible ones left the set.
-        found += [node for node in state.eligible if not census.may_have_lost(member, node)]
-    return [node for node in found if census.is_steady(member, node)]
-
-
 def _followed_by(member: Member, successor: int, census: Census) -> tuple[int, ...]:
     """The in-sync set under a new leader: complete followers that do not say that they cannot
     reach it."""
-    complete = _complete(member, census)
-    kept = [node for node in complete if not census.statements.cannot_reach(node, successor)]
+    kept = [
+        node
+        for node in complete_replicas(member, census)
+        if node != member.state.leader and not census.statements.cannot_reach(node, successor)
+    ]
     return tuple(node for node in member.state.replicas if node in kept)
 
 

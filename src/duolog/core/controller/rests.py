@@ -1,8 +1,8 @@
-"""Partitions that have just been changed, and rest before the same is done to them again. Pure but
-for its memory.
+"""Partitions that have just got another leader, and rest before they are moved again. Pure but for
+its memory.
 
-A change counts from when it is seen in the image: one that could not be committed is decided anew,
-at once.
+A link that flaps must not drive leaders about. A move counts from when the image shows it: one that
+could not be committed is decided anew, at once.
 """
 
 from collections.abc import Iterable
@@ -13,41 +13,40 @@ from duolog.model.partition_state import PartitionState
 
 REST_MS = 30_000
 
-Key = tuple[PartitionId, int]
-
 
 class Rests:
     def __init__(self) -> None:
-        self._begun: dict[Key, Change] = {}
+        self._begun: list[Change] = []
         """Changes decided in the last round."""
-        self._since_ms: dict[Key, int] = {}
+        self._since_ms: dict[PartitionId, int] = {}
 
-    def begin(self, changes: Iterable[Change], nodes: Iterable[int] = (0,)) -> None:
-        """Notes a decision; `nodes` are those of which each rests apart."""
-        for change in changes:
-            for node in nodes:
-                self._begun[change.partition, node] = change
+    def begin(self, changes: Iterable[Change]) -> None:
+        self._begun.extend(changes)
 
     def settle(self, image: ClusterImage, now_ms: int) -> None:
         """Begins the rest of what was committed since the last round, and ends what is over."""
-        for key, change in self._begun.items():
+        for change in self._begun:
             entry = image.entries.get(change.partition)
             if entry is not None and _is_made(change, entry.state):
-                self._since_ms[key] = now_ms
+                self._since_ms[change.partition] = now_ms
         self._begun.clear()
         # Over, too, if the clock was set back: better early than not for a year.
         self._since_ms = {
-            key: since_ms
-            for key, since_ms in self._since_ms.items()
+            partition: since_ms
+            for partition, since_ms in self._since_ms.items()
             if 0 <= now_ms - since_ms < REST_MS
         }
 
-    def is_resting(self, part: Group, node: int = 0) -> bool:
-        return any((member.id, node) in self._since_ms for member in part)
+    @property
+    def ends_ms(self) -> list[int]:
+        """When the rests end that have begun."""
+        return [since_ms + REST_MS for since_ms in self._since_ms.values()]
+
+    def is_resting(self, part: Group) -> bool:
+        return any(member.id in self._since_ms for member in part)
 
 
-def _is_made(change: Change, present: PartitionState) -> bool:
-    """True if the change was committed: the state shows it, or that leader, with a later set."""
-    new = change.state
-    is_led_so = (present.leader, present.leader_epoch) == (new.leader, new.leader_epoch)
-    return present == new or (change.is_election and is_led_so)
+def _is_made(election: Change, present: PartitionState) -> bool:
+    """True if the election was committed, whatever has become of the in-sync set since."""
+    new = election.state
+    return (present.leader, present.leader_epoch) == (new.leader, new.leader_epoch)

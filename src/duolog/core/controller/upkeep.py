@@ -14,7 +14,7 @@ from duolog.core.controller.full_disks import full_disk_moves
 from duolog.core.controller.image import ClusterImage
 from duolog.core.controller.isolation import Isolation
 from duolog.core.controller.load_balance import LoadBalance
-from duolog.core.controller.preferred import preferred_moves
+from duolog.core.controller.preferred import PreferredLeaders
 from duolog.core.controller.reassignment import reassignment_steps
 from duolog.core.controller.spreading import spreading_moves
 
@@ -27,6 +27,7 @@ class Upkeep:
         self._balanced_ms = now_ms
         self._scaled_ms = now_ms
         self._isolation = Isolation()
+        self._preferred_leaders = PreferredLeaders()
         self._load_balance = LoadBalance()
         self._autoscale = Autoscale()
 
@@ -50,7 +51,7 @@ class Upkeep:
         ]
         is_due = self._is_over(self._balanced_ms, now_ms)
         if is_due:
-            sources += [preferred_moves, self._load_balance.moves, spreading_moves]
+            sources += [self._preferred_leaders.moves, self._load_balance.moves, spreading_moves]
         for source in sources:
             if found := source(image, now_ms):
                 return found

@@ -69,6 +69,11 @@ class Group:
         return self._rebalance.state
 
     @property
+    def is_rebalancing(self) -> bool:
+        """True while members join or wait for their assignment."""
+        return self.state in (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE)
+
+    @property
     def generation(self) -> int:
         return self._rebalance.generation
 
@@ -115,6 +120,10 @@ class Group:
 
     def heartbeat(self, who: MemberIdentity, generation: int, now: Moment) -> None:
         self._membership.heartbeat(who, generation, now)
+
+    def heard_of_all(self, now: Moment) -> None:
+        """Gives every member a full session, after none could be heard."""
+        self._rebalance.touch_all(now)
 
     def leave(
         self, leaving: list[MemberIdentity], now: Moment

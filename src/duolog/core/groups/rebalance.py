@@ -62,6 +62,10 @@ class Rebalance:
         member.session_deadline_ms = now.monotonic_ms + member.session_timeout_ms
         self._arm(member.session_deadline_ms)
 
+    def touch_all(self, now: Moment) -> None:
+        for member in self.roster:
+            self.touch(member, now)
+
     def expect(self, pending_id: str, until_ms: int) -> None:
         self.roster.pending[pending_id] = until_ms
         self._arm(until_ms)

@@ -27,6 +27,10 @@ class Statements:
     def is_full(self, node: int) -> bool:
         return node in self._said and self._said[node].full
 
+    def is_rebalancing(self, node: int, partition: int) -> bool:
+        """True if the node says that groups of the partition of the offsets topic rebalance."""
+        return node in self._said and partition in self._said[node].rebalancing
+
     def cannot_reach(self, node: int, other: int) -> bool:
         """True if the node says that it cannot reach the other, and the other does not say that
         the node reads from it."""

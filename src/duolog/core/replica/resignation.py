@@ -33,8 +33,8 @@ from duolog.model.partition_state import NO_LEADER, PartitionState
 class Unfitness(Enum):
     """Why an elected copy refuses to lead."""
 
-    INCOMPLETE = "records are missing here"
-    DAMAGED = "records are damaged here, and others have them"
+    INCOMPLETE = "records are missing on its disk"
+    DAMAGED = "records are damaged on its disk, and others have them"
     OUTRUN = "its log has reached this leader epoch already: the metadata store has gone back"
 
 

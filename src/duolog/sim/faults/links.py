@@ -27,6 +27,13 @@ def _cut_between_nodes(scene: Scene, number: int) -> Undo:
     return scene.cut(_both_ways(scene.name(number), scene.others(number)))
 
 
+def _cut_from_nodes(scene: Scene, number: int) -> Undo:
+    """Cut a node off from the others in one direction, as a firewall does."""
+    mine, others = scene.name(number), scene.others(number)
+    is_deaf = scene.random.random() < 0.5
+    return scene.cut([(other, mine) if is_deaf else (mine, other) for other in others])
+
+
 def _cut_from_store(scene: Scene, number: int) -> Undo:
     return scene.cut(_both_ways(scene.name(number), [STORE]))
 
@@ -80,6 +87,7 @@ KINDS: dict[str, Fault] = {
     "isolate": _isolate,
     "cut-one-way": _cut_one_way,
     "cut-between-nodes": _cut_between_nodes,
+    "cut-from-nodes": _cut_from_nodes,
     "cut-from-store": _cut_from_store,
     "delay": _delay,
     "reset": _reset,

@@ -18,6 +18,12 @@ class StateOracle:
         self._states: dict[str, PartitionState] = {}
         self._decode = msgspec.json.Decoder(PartitionState).decode
 
+    def preferably_led_by(self, node: int) -> set[str]:
+        """Partitions that the node leads, and will lead again whenever it comes back."""
+        return {
+            key for key, state in self._states.items() if state.leader == node == state.replicas[0]
+        }
+
     @property
     def incomplete(self) -> list[str]:
         """Partitions that have no leader, or replicas that are not in sync."""

@@ -5,12 +5,16 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from duolog.broker.admission import Admission, Budget
+from duolog.broker.groups.kept_records import KeptRecords
 from duolog.broker.groups.shard import GroupShard
 from duolog.broker.queues import serving
+from duolog.broker.queues.kept_states import KeptStates
 from duolog.broker.queues.recovery import open_state
+from duolog.sim.hand_over import HAND_OVER
 from duolog.sim.node import SimNode
 from duolog.sim.planted.mistake import Mistake, mistake
 
+_recall = KeptRecords.recall
 _shard = GroupShard.__init__
 LOST = ("kill", "pause", "power-cut")
 
@@ -41,6 +45,11 @@ def _read_in_one_turn(
     _shard(self, tenure, clock, store, settings, _Relentless(clock), *rest)
 
 
+async def _recall_nothing(self: Any, stored: Any, run: Any) -> Any:
+    self._kept.clear()
+    return await _recall(self, stored, run)
+
+
 MISTAKES: dict[str, Mistake] = {
     "recovery-does-not-yield": mistake(
         "The opening of a queue lets others run.",
@@ -53,6 +62,13 @@ MISTAKES: dict[str, Mistake] = {
         (GroupShard, "__init__", _read_in_one_turn),
         loads=("topics", "groups"),
         faults=LOST,
+    ),
+    "opened-state-thrown-away": mistake(
+        "What was read of a partition is kept for the next time that it is led.",
+        (KeptStates, "keep", lambda self, key, partition: None),
+        (KeptRecords, "recall", _recall_nothing),
+        loads=("topics", "groups", "queues"),
+        faults=("kill", "pause", HAND_OVER),
     ),
     "lease-renewed-on-the-loop": mistake(
         "The lease is renewed where no turn of the loop can delay it.",

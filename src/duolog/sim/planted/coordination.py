@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from duolog.broker.groups.shard import GroupShard
+from duolog.broker.groups.shard import GroupShard, Restored
 from duolog.broker.groups.writer import GroupWriter
 from duolog.core.controller import elections
 from duolog.core.controller.census import Census, Standing
@@ -29,8 +29,8 @@ def _written_at_once(self: Any, group_id: str, write: Any) -> None:
     self._listener.written(group_id, write)
 
 
-async def _read_nothing(self: Any) -> dict[str, Any]:
-    return {}
+async def _read_nothing(self: Any) -> Restored:
+    return Restored({}, {})
 
 
 MISTAKES: dict[str, Mistake] = {

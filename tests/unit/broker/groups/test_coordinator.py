@@ -20,6 +20,7 @@ from duolog.core.groups.messages import (
     OffsetToCommit,
     SyncRequest,
 )
+from duolog.core.groups.placement import partition_for
 from duolog.core.groups.settings import GroupSettings
 from duolog.core.groups.state import GroupState
 from duolog.model.errors import (
@@ -32,6 +33,7 @@ from duolog.model.errors import (
     PolicyViolation,
     UnknownMember,
 )
+from duolog.model.limits import REBALANCE_AWAITED_MS_MAX
 
 TOPICS = {"t", "u"}
 DAY_MS = 24 * 3600 * 1000
@@ -311,3 +313,35 @@ async def test_the_timer_ticks_by_itself(store: MemoryOffsetStore) -> None:
         reply = await coordinator.join("g", joining(fresh_member_id="m"))
     assert reply.generation == 1
     await coordinator.stop()
+
+
+async def test_a_rebalance_is_reported_while_another_node_may_take_the_partition_back(
+    coordinator: GroupCoordinator, store: MemoryOffsetStore, clock: SetClock
+) -> None:
+    where = partition_for("g", store.partitions)
+    first = asyncio.create_task(coordinator.join("g", joining(fresh_member_id="a")))
+    await settle()
+    assert coordinator.rebalancing() == ()
+    store.is_substitute = True
+    assert coordinator.rebalancing() == (where,)
+    await pass_ms(coordinator, clock, 100)
+    reply = await first
+    assert coordinator.rebalancing() == (where,)
+    sync = SyncRequest(MemberIdentity("a"), reply.generation, None, None, {"a": b"all"})
+    await coordinator.sync("g", sync)
+    assert coordinator.rebalancing() == ()
+
+
+async def test_a_rebalance_that_takes_long_is_not_waited_for(
+    coordinator: GroupCoordinator, store: MemoryOffsetStore, clock: SetClock
+) -> None:
+    store.is_substitute = True
+    long_ms = 600_000
+    request = joining(fresh_member_id="a", rebalance_timeout_ms=long_ms, session_timeout_ms=long_ms)
+    join = asyncio.create_task(coordinator.join("g", request))
+    await settle()
+    await pass_ms(coordinator, clock, 100)
+    await join
+    assert coordinator.rebalancing() != ()
+    clock.at_ms += REBALANCE_AWAITED_MS_MAX
+    assert coordinator.rebalancing() == ()

@@ -20,6 +20,7 @@ class Speaker:
         self.clock = clock
         self.unreachable: tuple[int, ...] = ()
         self.readers: tuple[int, ...] = ()
+        self.rebalancing: tuple[int, ...] = ()
         self.condition = OwnCondition()
         self.membership = Membership(store, clock, registration(1), session_timeout_ms=600_000)
         self.statement = OwnStatement(
@@ -29,6 +30,7 @@ class Speaker:
             self.condition,
             unreachable=lambda: self.unreachable,
             readers=lambda: self.readers,
+            rebalancing=lambda: self.rebalancing,
         )
 
     async def entries(self):
@@ -50,11 +52,12 @@ async def speaker():
 
 
 async def test_what_a_node_says_of_itself_is_in_the_store_at_once(speaker) -> None:
-    speaker.unreachable, speaker.readers = (3,), (2,)
+    speaker.unreachable, speaker.readers, speaker.rebalancing = (3,), (2,), (0, 7)
     speaker.condition.set_full(True)
     await speaker.statement.look()
     epoch = speaker.membership.epoch
-    assert await speaker.said() == Statement(1, epoch, (3,), (2,), full=True)
+    said = Statement(1, epoch, (3,), (2,), full=True, rebalancing=(0, 7))
+    assert await speaker.said() == said
 
 
 async def test_an_unchanged_statement_is_written_once(speaker) -> None:

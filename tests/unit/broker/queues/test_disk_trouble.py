@@ -2,17 +2,19 @@
 
 import asyncio
 from errno import ENOSPC
+from typing import Any
 
 import pytest
 from tests.fakes.held_disk import HeldDisk
 from tests.fakes.queue_house import TURNS, QueueHouse, bodies
 
-from duolog.broker.queues import upkeep
+from duolog.broker.queues import serving, upkeep
 from duolog.broker.queues.journal import RETRY_MS
+from duolog.broker.queues.recovery import read_state
 from duolog.broker.queues.registry import QUIET_MS
 from duolog.core.queues.message import Outgoing
 from duolog.core.queues.routing import partition_for_group
-from duolog.model.errors import StorageFailed
+from duolog.model.errors import NotLeader, StorageFailed
 from duolog.records.changes import Deleted
 
 JOURNAL = "__queue."
@@ -264,3 +266,54 @@ def test_repeated_receives_and_deletions_are_refused_until_the_state_is_certain(
         house.receive("work")
     with pytest.raises(StorageFailed):
         partition.change(Deleted((0,)))
+
+
+def test_what_is_sent_while_changes_are_taken_back_is_there(
+    house: QueueHouse, disk: HeldDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.create("work.fifo", FifoQueue="true")
+    house.send("work.fifo", Outgoing("a", group_id="g", deduplication_id="1"))
+    sent: list[object] = []
+
+    async def read_and_send(*args: Any) -> None:
+        await read_state(*args)
+        later = [Outgoing(each, group_id="g", deduplication_id=each) for each in "bc"]
+        house.queue("work.fifo").send(later, sent.append)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(serving, "read_state", read_and_send)
+    house.receive("work.fifo", visibility_ms=0)
+    disk.fail("write", ENOSPC, path_part=JOURNAL)
+    with pytest.raises(StorageFailed):
+        house.receive("work.fifo")
+    house.settle()
+    assert sent
+    house.advance(RETRY_MS)
+    assert bodies(house.receive("work.fifo", 10)) == ["a", "b", "c"]
+    house.crash()
+    assert house.queue("work.fifo").counts() == (0, 3, 0)
+
+
+def test_a_leader_that_may_not_write_reads_nothing_before_it_may(
+    house: QueueHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.create("work")
+    house.send("work", Outgoing("a"))
+    house.receive("work", visibility_ms=0)
+    readings: list[object] = []
+
+    async def read_and_count(*args: Any) -> None:
+        readings.append(args)
+        await read_state(*args)
+
+    monkeypatch.setattr(serving, "read_state", read_and_count)
+    house.broker.suspend(NotLeader("the cluster may take this node for dead"))
+    with pytest.raises(NotLeader):
+        house.receive("work")
+    house.advance(3 * RETRY_MS)
+    assert readings == []
+    house.broker.resume()
+    house.advance(RETRY_MS)
+    assert len(readings) == 1
+    house.advance(RETRY_MS)
+    assert bodies(house.receive("work")) == ["a"]

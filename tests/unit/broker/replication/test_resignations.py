@@ -53,7 +53,7 @@ async def test_the_last_in_sync_copy_resigns_if_its_records_are_missing(house: H
             events = await read_events(house.store)
             await asyncio.sleep(0.01)
     assert [event.kind for event in events] == ["leader resigned"]
-    assert "records are missing here" in events[0].text
+    assert "records are missing on its disk" in events[0].text
 
 
 async def test_a_resigned_copy_is_named_until_it_is_in_sync_again(house: House) -> None:

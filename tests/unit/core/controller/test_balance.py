@@ -4,11 +4,20 @@ from tests.fakes.cluster_nodes import live_node
 
 from duolog.core.controller.autoscale import HOT_LOAD, HOT_LOOKS, IDLE_LOOKS, Autoscale
 from duolog.core.controller.draining import leaders_moved_away, replicas_moved_away
+from duolog.core.controller.image import ClusterImage
 from duolog.core.controller.load_balance import MOVES_PER_MINUTE_MAX, LoadBalance
-from duolog.core.controller.preferred import preferred_moves
+from duolog.core.controller.preferred import PreferredLeaders
 from duolog.core.controller.spreading import spreading_moves
 from duolog.core.controller.upkeep import Upkeep
+from duolog.model.limits import REBALANCE_AWAITED_MS_MAX
 from duolog.model.load import LoadReport, PartitionLoad
+from duolog.model.names import OFFSETS_TOPIC
+from duolog.model.statement import Statement
+
+
+def preferred_moves(image, now_ms):
+    return PreferredLeaders().moves(image, now_ms)
+
 
 MIB = float(1 << 20)
 
@@ -26,6 +35,48 @@ def report(node: int, *partitions: tuple[int, float], lag_ms: float = 0.0) -> Lo
 def test_a_leader_goes_back_to_where_it_is_preferred() -> None:
     (new,) = states_of(preferred_moves(image_of(state(2, (2, 1))), 0))
     assert (new.leader, new.leader_epoch, new.in_sync) == (1, 6, (2, 1))
+
+
+def rebalancing(*partitions: int, epoch: int = 1, name: str = OFFSETS_TOPIC) -> ClusterImage:
+    """Node 1 is back; node 2 leads two partitions, and says that groups of some rebalance."""
+    said = {2: Statement(2, epoch, rebalancing=partitions)}
+    return image_of(state(2, (2, 1)), state(2, (2, 1)), statements=said, name=name)
+
+
+def moved(moves: PreferredLeaders, image: ClusterImage, now_ms: int) -> list[int]:
+    return [
+        change.partition.index
+        for decision in moves.moves(image, now_ms)
+        for change in decision.changes
+    ]
+
+
+def test_a_partition_whose_groups_rebalance_goes_back_afterwards() -> None:
+    moves = PreferredLeaders()
+    assert moved(moves, rebalancing(0), 0) == [1]
+    assert moved(moves, rebalancing(0), 30_000) == [1]
+    assert moved(moves, rebalancing(), 31_000) == [0, 1]
+
+
+def test_rebalances_hold_a_leader_up_for_a_limited_time() -> None:
+    moves = PreferredLeaders()
+    assert moved(moves, rebalancing(0, 1), 0) == []
+    assert moved(moves, rebalancing(0), 30_000) == [1]
+    assert moved(moves, rebalancing(0, 1), REBALANCE_AWAITED_MS_MAX) == [0]
+    # A later return is held up anew.
+    assert moved(moves, rebalancing(), REBALANCE_AWAITED_MS_MAX + 1) == [0, 1]
+    assert moved(moves, rebalancing(0, 1), REBALANCE_AWAITED_MS_MAX + 2) == []
+
+
+def test_a_clock_that_was_set_back_holds_nothing_up_for_longer() -> None:
+    moves = PreferredLeaders()
+    assert moved(moves, rebalancing(0, 1), 1_000_000) == []
+    assert moved(moves, rebalancing(0, 1), 5) == [0, 1]
+
+
+def test_only_a_fresh_statement_about_groups_holds_a_leader_up() -> None:
+    assert moved(PreferredLeaders(), rebalancing(0, epoch=0), 0) == [0, 1]
+    assert moved(PreferredLeaders(), rebalancing(0, name="orders"), 0) == [0, 1]
 
 
 def test_a_preferred_leader_that_is_not_in_sync_waits() -> None:

@@ -5,7 +5,7 @@ from tests.fakes.cluster_nodes import live_node
 from duolog.core.controller.changes import Decision
 from duolog.core.controller.full_disks import full_disk_moves
 from duolog.core.controller.image import ClusterImage
-from duolog.core.controller.preferred import preferred_moves
+from duolog.core.controller.preferred import PreferredLeaders
 from duolog.core.controller.settlement import settlement
 from duolog.core.controller.upkeep import Upkeep
 from duolog.model.partition_state import PartitionState
@@ -108,8 +108,8 @@ def test_a_full_node_is_elected_only_where_no_member_has_room() -> None:
 
 def test_the_lead_goes_back_to_a_preferred_leader_only_when_it_has_room() -> None:
     image = image_of(state(2, (1, 2, 3)), statements=full(1))
-    assert preferred_moves(image, NOW_MS) == []
-    assert preferred_moves(image_of(state(2, (1, 2, 3))), NOW_MS) != []
+    assert PreferredLeaders().moves(image, NOW_MS) == []
+    assert PreferredLeaders().moves(image_of(state(2, (1, 2, 3))), NOW_MS) != []
 
 
 def test_full_disks_are_seen_to_before_anything_that_can_wait() -> None:
