@@ -56,6 +56,7 @@ class Node:
         self.settings = dict(settings)
         self.wrapper = list(wrapper)
         """A command that runs the node, such as strace with its options."""
+        self.turn_ms_max = TURN_MS_MAX
         self.options: list[str] = []
         """More of its command line."""
         self.starts = 0
@@ -186,7 +187,7 @@ class Node:
         if "Traceback" in self.log_text:
             raise self._failure("the node logged a traceback")
         longest = None if self._was_starved else longest_turn(self.log_text)
-        if longest is not None and longest.callback_ms > TURN_MS_MAX * slowness():
+        if longest is not None and longest.callback_ms > self.turn_ms_max * slowness():
             stack = "\n".join(longest.stack)
             raise self._failure(
                 f"a turn of the event loop took {longest.callback_ms} ms:\n{stack}\n"
