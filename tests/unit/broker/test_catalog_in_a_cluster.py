@@ -201,11 +201,11 @@ async def test_a_node_that_is_gone_unseen_for_long_leaves_the_topic_unmade(
 async def test_room_is_asked_for_this_nodes_share_only(new_catalog):
     catalog = await new_catalog(default_factor=1)
     asked = []
-    catalog.check_room = asked.append
+    catalog.check_room = lambda topic, partitions: asked.append((topic, partitions))
     await catalog.create_topic("orders", 6, {})
-    assert asked == [2]
+    assert asked == [("orders", 2)]
 
-    def refuse(partitions):
+    def refuse(topic, partitions):
         raise PolicyViolation("no room")
 
     catalog.check_room = refuse
