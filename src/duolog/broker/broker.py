@@ -274,7 +274,12 @@ class Broker:
             if self.node_id not in state.replicas:
                 continue
             is_sole = len(state.replicas) == 1
-            partition = self.storage.open(topic, index, state.leader_epoch, is_sole=is_sole)
+            try:
+                partition = self.storage.open(topic, index, state.leader_epoch, is_sole=is_sole)
+            except OSError as error:
+                if not is_no_room(error) or not self.reserve.free():
+                    raise
+                partition = self.storage.open(topic, index, state.leader_epoch, is_sole=is_sole)
             if not topic.internal:
                 partition.produced = self.meter.partition_tally(
                     topic.name, topic.id.bytes, index, partition

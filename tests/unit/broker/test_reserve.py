@@ -1,6 +1,7 @@
 """The reserve: who may write on a full disk, in which order, and when the gate opens again."""
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator
 
 import pytest
@@ -249,3 +250,32 @@ async def test_a_topic_that_comes_while_the_disk_is_full_takes_nothing_either(
     data = await made(broker, "orders")
     with pytest.raises(DiskFull):
         await data.append(batch())
+
+
+async def test_a_partition_that_finds_no_room_is_opened_in_the_reserve(
+    broker: Broker, disk: FakeDisk
+) -> None:
+    disk.fail("open", errno.ENOSPC, path_part="orders-0")
+    data = await made(broker, "orders")
+    assert broker.reserve.is_full
+    with pytest.raises(DiskFull):
+        await data.append(batch())
+
+
+async def test_a_rewrite_under_way_ends_when_the_disk_is_full_and_leaves_nothing(
+    broker: Broker, disk: FakeDisk
+) -> None:
+    overrides = {"cleanup.policy": "compact", "segment.bytes": "16384", "max.compaction.lag.ms": "1"}
+    await broker.catalog.create_topic("keyed", 1, overrides)
+    keyed = broker.partition("keyed", 0)
+    for number in range(20):
+        record = Record(b"%d" % (number % 2), bytes(9_000), timestamp=NOW_MS)
+        await keyed.append(bytearray(build_batch([record])))
+    plan = keyed.log.plan_compaction(
+        NOW_MS, keyed.high_watermark, may_write=lambda: not broker.reserve.is_full
+    )
+    assert plan is not None
+    broker.reserve.free()
+    with pytest.raises(OSError):
+        plan.build()
+    assert not [name for name in disk.list_names("keyed-0") if "cleaned" in name]
