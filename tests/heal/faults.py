@@ -26,6 +26,9 @@ class Fault(ABC):
     needs_machines = False
     """Whether nodes must have networks and disks of their own."""
 
+    starts_nodes = False
+    """Whether nodes start while time counts, and keep each other from running."""
+
     def __init__(self, place: Place, number: int, turn: int) -> None:
         """`number`: whom it hurts. `turn`: which round of this fault it is."""
         self.place = place
@@ -151,6 +154,8 @@ def fill(ballast: Path) -> None:
 
 class AllKilled(Fault):
     """All nodes at once; they are started again, and time counts from when all of them listen."""
+
+    starts_nodes = True
 
     def __init__(self, place: Place, number: int, turn: int) -> None:
         super().__init__(place, number, turn)
