@@ -11,6 +11,7 @@ from tests.fakes.group_shell import SetClock
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.broker import Broker
+from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.partition import Partition
 from duolog.broker.reserve import LOW_SHARE, RESERVE_FILE, Reserve
 from duolog.config.settings import Settings
@@ -139,6 +140,38 @@ async def test_a_node_that_finds_no_room_for_its_reserve_begins_with_a_closed_ga
     assert disk.free_bytes() == room_bytes
 
 
+async def test_what_a_node_states_follows_the_gate(disk: FakeDisk) -> None:
+    fill(disk)
+    reserve = Reserve(disk, SIZE)
+    await reserve.begin()
+    condition = OwnCondition()
+    condition.follow(reserve)
+    assert condition.is_full
+    disk.remove("ballast")
+    await reserve.look()
+    assert not condition.is_full
+    reserve.free()
+    assert condition.is_full
+
+
+async def test_a_journal_that_asks_while_the_reserve_is_made_again_gets_it(disk: FakeDisk) -> None:
+    reserve = Reserve(disk, SIZE)
+    await reserve.begin()
+    fill(disk)
+    reserve.free()
+    disk.remove("ballast")
+    preallocate = disk.preallocate
+
+    def meanwhile(path: str, size: int) -> None:
+        preallocate(path, size)
+        assert not reserve.free()
+
+    disk.preallocate = meanwhile  # type: ignore[method-assign]
+    await reserve.look()
+    assert reserve.is_full
+    assert not disk.exists(RESERVE_FILE)
+
+
 # With a broker.
 
 
@@ -265,7 +298,11 @@ async def test_a_partition_that_finds_no_room_is_opened_in_the_reserve(
 async def test_a_rewrite_under_way_ends_when_the_disk_is_full_and_leaves_nothing(
     broker: Broker, disk: FakeDisk
 ) -> None:
-    overrides = {"cleanup.policy": "compact", "segment.bytes": "16384", "max.compaction.lag.ms": "1"}
+    overrides = {
+        "cleanup.policy": "compact",
+        "segment.bytes": "16384",
+        "max.compaction.lag.ms": "1",
+    }
     await broker.catalog.create_topic("keyed", 1, overrides)
     keyed = broker.partition("keyed", 0)
     for number in range(20):
