@@ -11,6 +11,7 @@ from tests.fakes.group_shell import SetClock
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.broker import Broker
+from duolog.broker.housekeeping import Housekeeping
 from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.partition import Partition
 from duolog.broker.reserve import LOW_SHARE, RESERVE_FILE, Reserve
@@ -316,3 +317,20 @@ async def test_a_rewrite_under_way_ends_when_the_disk_is_full_and_leaves_nothing
     with pytest.raises(OSError):
         plan.build()
     assert not [name for name in disk.list_names("keyed-0") if "cleaned" in name]
+
+
+async def test_a_full_disk_is_cleaned_up_at_once_and_another_when_it_is_due(
+    broker: Broker, disk: FakeDisk
+) -> None:
+    overrides = {"segment.bytes": "16384", "file.delete.delay.ms": "0"}
+    await broker.catalog.create_topic("orders", 1, overrides)
+    data = broker.partition("orders", 0)
+    for _ in range(4):
+        await data.append(batch(9_000))
+    data.advance_start(2)
+    duties = Housekeeping(broker)
+    await duties.expire_if_full()
+    assert data.log.segments[0].base_offset == 0
+    broker.reserve.free()
+    await duties.expire_if_full()
+    assert data.log.segments[0].base_offset == 2
