@@ -265,7 +265,11 @@ async def test_a_partition_that_finds_no_room_is_opened_in_the_reserve(
 async def test_a_rewrite_under_way_ends_when_the_disk_is_full_and_leaves_nothing(
     broker: Broker, disk: FakeDisk
 ) -> None:
-    overrides = {"cleanup.policy": "compact", "segment.bytes": "16384", "max.compaction.lag.ms": "1"}
+    overrides = {
+        "cleanup.policy": "compact",
+        "segment.bytes": "16384",
+        "max.compaction.lag.ms": "1",
+    }
     await broker.catalog.create_topic("keyed", 1, overrides)
     keyed = broker.partition("keyed", 0)
     for number in range(20):
