@@ -27,6 +27,7 @@ from duolog.config.settings import Settings
 from duolog.core.groups.settings import GroupSettings
 from duolog.model.cluster import ROLES, LiveNode, NodeRecord, Registration
 from duolog.model.partition_state import PartitionState
+from duolog.model.statement import Statement
 from duolog.observe.metrics import Metrics
 from duolog.peer_api.handlers.fetch import FetchHandler
 from duolog.ports.metastore import Compare, MetaStore, Put
@@ -44,6 +45,7 @@ class KnownNodes:
         self.controller: int | None = None
         self.live: dict[int, LiveNode] = {}
         self.records: dict[int, NodeRecord] = {}
+        self.statements: dict[int, Statement] = {}
 
     def address_of(self, node: int, door: str) -> tuple[str, int] | None:
         return (f"host-{node}", 9092) if node in self.live else None

@@ -34,6 +34,7 @@ def test_a_turn_of_300_ms_fails_the_test_unless_the_host_was_busy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starved: float
 ) -> None:
     monkeypatch.setattr(harness, "run_delay_share", lambda pid: starved)
+    monkeypatch.setattr(harness, "slowness", lambda: 1.0)
     node = Node(tmp_path, wrapper=[sys.executable, "-c", HELD_UP]).start()
     while not node.metric("duolog_long_turns_total"):
         pass

@@ -58,13 +58,34 @@ async def test_a_long_turn_is_reported_with_its_stack(stream: io.StringIO) -> No
     reports = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert any("burn" in frame for report in reports for frame in report["stack"])
     assert max(report["cpu_ms"] for report in reports) >= 1_000
+    assert max(report["callback_ms"] for report in reports) >= 900
+
+
+async def test_many_callbacks_that_are_ready_at_once_are_told_from_a_long_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reports: list[tuple[int, int]] = []
+    told: Any = SimpleNamespace(
+        warning=lambda event, cpu_ms, callback_ms, stack: reports.append((cpu_ms, callback_ms))
+    )
+    monkeypatch.setattr(long_turns, "log", told)
+    turns = LongTurns()
+    turns.start()
+    while not turns._is_asked:
+        burn(0.002)
+        await asyncio.sleep(0)
+    for _ in range(40):
+        asyncio.get_running_loop().call_soon(burn, 0.005)
+    await asyncio.sleep(0.05)
+    turns.stop()
+    assert all(callback_ms < 100 for _, callback_ms in reports)
 
 
 async def test_of_several_long_turns_within_a_second_the_longest_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reports: list[int] = []
-    told: Any = SimpleNamespace(warning=lambda event, cpu_ms, stack: reports.append(cpu_ms))
+    told: Any = SimpleNamespace(warning=lambda event, cpu_ms, **_: reports.append(cpu_ms))
     monkeypatch.setattr(long_turns, "log", told)
     turns = LongTurns()
     turns.start()
