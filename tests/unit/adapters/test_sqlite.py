@@ -6,7 +6,7 @@ import pytest
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.adapters.sqlite_database import Database
-from duolog.ports.metastore import Put, StoreUnavailable
+from duolog.ports.metastore import Put, StoreFull, StoreUnavailable
 
 
 class ManualClock:
@@ -97,6 +97,46 @@ async def test_a_full_disk_passes(path, monkeypatch):
         with pytest.raises(StoreUnavailable, match="full"):
             await store.get("a")
     assert await store.get("a") is None
+    await store.close()
+
+
+async def test_a_transaction_is_tried_again_in_the_room_that_was_made(path, monkeypatch):
+    store = await SqliteStore.open(path, ManualClock())
+    asked = []
+    transact = Database.transact
+
+    def full_at_first(database: Database, *args: object) -> object:
+        if not asked:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return transact(database, *args)
+
+    def make_room() -> bool:
+        asked.append(True)
+        return True
+
+    monkeypatch.setattr(Database, "transact", full_at_first)
+    store.make_room = make_room
+    assert (await store.transact([], [Put("a", b"1")])).committed
+    assert len(asked) == 1
+    await store.close()
+
+
+async def test_a_file_that_could_not_be_prepared_can_be_opened_again(path, monkeypatch):
+    prepare = Database._prepare
+
+    def full(database: Database, path: str) -> None:
+        prepare(database, path)
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "_prepare", full)
+        with pytest.raises(StoreFull):
+            await SqliteStore.open(path, ManualClock())
+    store = await SqliteStore.open(path, ManualClock())
     await store.close()
 
 

@@ -11,6 +11,7 @@ from tests.fakes.group_shell import SetClock
 
 from duolog.adapters.sqlite import SqliteStore
 from duolog.broker.broker import Broker
+from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.partition import Partition
 from duolog.broker.reserve import LOW_SHARE, RESERVE_FILE, Reserve
 from duolog.config.settings import Settings
@@ -137,6 +138,38 @@ async def test_a_node_that_finds_no_room_for_its_reserve_begins_with_a_closed_ga
     await reserve.begin()
     assert reserve.is_full
     assert disk.free_bytes() == room_bytes
+
+
+async def test_what_a_node_states_follows_the_gate(disk: FakeDisk) -> None:
+    fill(disk)
+    reserve = Reserve(disk, SIZE)
+    await reserve.begin()
+    condition = OwnCondition()
+    condition.follow(reserve)
+    assert condition.is_full
+    disk.remove("ballast")
+    await reserve.look()
+    assert not condition.is_full
+    reserve.free()
+    assert condition.is_full
+
+
+async def test_a_journal_that_asks_while_the_reserve_is_made_again_gets_it(disk: FakeDisk) -> None:
+    reserve = Reserve(disk, SIZE)
+    await reserve.begin()
+    fill(disk)
+    reserve.free()
+    disk.remove("ballast")
+    preallocate = disk.preallocate
+
+    def meanwhile(path: str, size: int) -> None:
+        preallocate(path, size)
+        assert not reserve.free()
+
+    disk.preallocate = meanwhile  # type: ignore[method-assign]
+    await reserve.look()
+    assert reserve.is_full
+    assert not disk.exists(RESERVE_FILE)
 
 
 # With a broker.

@@ -24,6 +24,16 @@ def test_a_node_is_ready_when_all_conditions_are_fine() -> None:
     assert health.reasons == {"kafka": "stopping"}
 
 
+def test_a_trouble_that_is_noted_leaves_the_node_ready() -> None:
+    health = Health()
+    health.set("start", True)
+    health.note("disk", "full")
+    assert health.ready
+    assert health.notes == {"disk": "full"}
+    health.note("disk", "")
+    assert not health.notes
+
+
 def test_a_failed_condition_needs_a_reason() -> None:
     with pytest.raises(AssertionError):
         Health().set("log", False)

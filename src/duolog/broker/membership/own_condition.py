@@ -6,6 +6,8 @@ Set by whoever notices it; broker/membership/own_statement.py publishes it.
 import asyncio
 from collections.abc import Callable
 
+from duolog.broker.reserve import Reserve
+
 
 class OwnCondition:
     def __init__(self) -> None:
@@ -22,3 +24,12 @@ class OwnCondition:
             self.changed.set()
             for listener in self.listeners:
                 listener()
+
+    def follow(self, reserve: Reserve) -> None:
+        """Takes from now on whether the log directory is full, from the one who finds out."""
+
+        def changed() -> None:
+            self.set_full(reserve.is_full)
+
+        reserve.on_change.append(changed)
+        changed()
