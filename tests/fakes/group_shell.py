@@ -100,6 +100,7 @@ class MemoryPartition:
 
     decompressed_bytes_max = 1 << 20
     start_offset = 0
+    is_in_sync = True
 
     def __init__(self, store: MemoryOffsetStore, index: int) -> None:
         self._store = store

@@ -26,6 +26,8 @@ KeyValue = tuple[bytes, bytes | None]
 class LogCopy:
     """Stands for broker/partition.py where only its log is read."""
 
+    in_sync = (1,)
+
     def __init__(self, disk: Disk, config: TopicConfig = COMPACTED, *, index: int = 0) -> None:
         self.index = index
         self.disk = disk
@@ -37,7 +39,7 @@ class LogCopy:
 
     @property
     def stored(self) -> LogPartition:
-        return LogPartition(self, self.disk, 1 << 20)  # type: ignore[arg-type]
+        return LogPartition(self, 1, self.disk, 1 << 20)  # type: ignore[arg-type]
 
     @property
     def high_watermark(self) -> int:

@@ -26,6 +26,8 @@ TURN_MS_MAX = 100
 STARVED_SHARE = 0.1
 
 NO_SETTINGS: Mapping[str, object] = {}
+RESERVE_BYTES = 1 << 20
+"""Small, because many test nodes share one disk."""
 
 
 class NodeFailed(AssertionError):
@@ -53,7 +55,7 @@ class Node:
         self.admin = f"127.0.0.1:{free_port()}"
         self.peer: str | None = None
         """Where other nodes connect; None for a node alone."""
-        self.settings = dict(settings)
+        self.settings = {"log.reserve.bytes": RESERVE_BYTES, **settings}
         self.wrapper = list(wrapper)
         """A command that runs the node, such as strace with its options."""
         self.turn_ms_max = TURN_MS_MAX
@@ -159,6 +161,11 @@ class Node:
         if code != 0:
             raise self._failure(f"the node ended with code {code}")
         self.check_log()
+
+    def terminate(self) -> None:
+        """SIGTERM to a node that may have no lock file with its id yet."""
+        assert self._process is not None
+        self._process.terminate()
 
     def kill(self) -> None:
         """SIGKILL: nothing is flushed, nothing is said."""

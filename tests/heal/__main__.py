@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from threading import Timer
 
 from tests.harness.sqs_line import SqsLine
 from tests.heal.faults import FAULTS
@@ -29,6 +30,8 @@ from tests.heal.rounds import Rounds
 from tests.heal.watch import Watch
 
 NAMES = [*FAULTS, ROLLING]
+INSTALLED = Path(__file__).with_name("installed")
+"""Modules that hide what only tests install from the nodes."""
 DIRECTORY = Path("build/heal")
 QUEUES = [f"orders-{at}{'.fifo' if at % 2 else ''}" for at in range(8)]
 GROUPS = [f"group-{at}" for at in range(6)]
@@ -40,12 +43,13 @@ BUSY_LOOPS = 8
 IDLE_DELAY_MAX = 0.1
 REPEATS_MAX = 3
 BOUND_SECONDS = 60.0
+END_SECONDS_MAX = 20.0
 
 
 def main(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
-    # Like an interruption, so that no process, network or disk is left behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
+    signal.signal(signal.SIGTERM, _end)
+    os.environ["PYTHONPATH"] = str(INSTALLED)
     modes = [mode for mode in ("idle", "busy", "quota") if getattr(given, mode)]
     outcomes: list[Outcome] = []
     began = time.monotonic()
@@ -58,6 +62,15 @@ def main(arguments: Sequence[str]) -> int:
         Path(given.json).write_text(json.dumps(told, indent=1, default=str) + "\n")
     is_root = os.geteuid() == 0
     return int(any(each.failed or (each.skipped and is_root) for each in outcomes))
+
+
+def _end(*_: object) -> None:
+    """Like an interruption, so that no process, network or disk is left behind; but clients that
+    wait for a cluster which is gone must not keep this program."""
+    last = Timer(END_SECONDS_MAX, os._exit, (1,))
+    last.daemon = True
+    last.start()
+    sys.exit("ended by SIGTERM")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -122,7 +135,9 @@ def _run(mode: str, given: argparse.Namespace, began: float) -> list[Outcome]:
             for name in given.only.split(","):
                 for number in range(1, _counts(given.rounds)[name] + 1):
                     for _ in range(REPEATS_MAX):
-                        outcome = _round(rounds, there, name, number)
+                        # Each node in turn, so that what one has gone through is over.
+                        victim = len(outcomes) % NODES + 1
+                        outcome = _round(rounds, there, name, number, victim)
                         outcomes.append(outcome)
                         is_idle = outcome.delay_share < IDLE_DELAY_MAX
                         outcome.is_repeated = mode == "idle" and not is_idle
@@ -137,10 +152,10 @@ def _run(mode: str, given: argparse.Namespace, began: float) -> list[Outcome]:
     return outcomes
 
 
-def _round(rounds: Rounds, there: Place, name: str, number: int) -> Outcome:
+def _round(rounds: Rounds, there: Place, name: str, number: int, victim: int) -> Outcome:
     if name == ROLLING:
         return rounds.roll(name)
-    fault = FAULTS[name](there, (number - 1) % NODES + 1, number)
+    fault = FAULTS[name](there, victim, number)
     if fault.needs_machines and there.distant is None:
         return Outcome(rounds.mode, name, skipped="networks and disks of nodes take root")
     return rounds.run(name, fault)

@@ -11,6 +11,8 @@ from tests.harness.node import Node
 from tests.heal.place import Place
 
 FROZEN_SECONDS = 8.0
+CUTS_APART_SECONDS = 31.0
+"""A cluster moves a partition for the sake of cuts at most once in 30 s."""
 UP_SECONDS_MAX = 60.0
 LOOK_SECONDS = 0.005
 FILL_BYTES = (1 << 20, 1 << 16, 1 << 12, 1)
@@ -24,6 +26,9 @@ class Fault(ABC):
     needs_machines = False
     """Whether nodes must have networks and disks of their own."""
 
+    starts_nodes = False
+    """Whether nodes start while time counts, and keep each other from running."""
+
     def __init__(self, place: Place, number: int, turn: int) -> None:
         """`number`: whom it hurts. `turn`: which round of this fault it is."""
         self.place = place
@@ -31,6 +36,9 @@ class Fault(ABC):
         self.turn = turn
         self.victims = {number}
         self.node = place.cluster.nodes[number]
+
+    def prepare(self) -> None:  # noqa: B027
+        """Wait until a cluster that is well can be expected to bear it."""
 
     @abstractmethod
     def begin(self) -> float:
@@ -68,6 +76,11 @@ class Freeze(Fault):
 
 class _Cut(Fault):
     needs_machines = True
+    _last = -CUTS_APART_SECONDS
+    """When the last cut of all ended."""
+
+    def prepare(self) -> None:
+        time.sleep(max(0.0, _Cut._last + CUTS_APART_SECONDS - time.monotonic()))
 
     def begin(self) -> float:
         distant = self.place.distant
@@ -84,6 +97,7 @@ class _Cut(Fault):
     def end(self) -> None:
         assert self.place.distant is not None
         self.place.distant.network.heal()
+        _Cut._last = time.monotonic()
 
 
 class OneWayCut(_Cut):
@@ -141,6 +155,8 @@ def fill(ballast: Path) -> None:
 class AllKilled(Fault):
     """All nodes at once; they are started again, and time counts from when all of them listen."""
 
+    starts_nodes = True
+
     def __init__(self, place: Place, number: int, turn: int) -> None:
         super().__init__(place, number, turn)
         self.victims = set(place.cluster.nodes)
@@ -180,11 +196,12 @@ def _until_it_listens(node: Node) -> None:
                 time.sleep(LOOK_SECONDS)
 
 
+# Other faults are between the two kinds of cuts, which must not follow each other soon.
 FAULTS: dict[str, Callable[[Place, int, int], Fault]] = {
     "kill": Kill,
-    "freeze": Freeze,
     "one-way": OneWayCut,
-    "two-way": TwoWayCut,
+    "freeze": Freeze,
     "full-disk": FullDisk,
+    "two-way": TwoWayCut,
     "all-killed": AllKilled,
 }

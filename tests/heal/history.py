@@ -1,8 +1,10 @@
 """The past of a busy cluster: queues that have handled many messages, groups that have committed
 often."""
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Thread
 
 from confluent_kafka import Consumer, TopicPartition
 from tests.harness.cluster import Cluster
@@ -11,12 +13,18 @@ from tests.harness.sqs_line import SqsLine
 BATCH = 10
 BODY = "x" * 100
 MESSAGE_GROUPS = 100
+LOOK_SECONDS = 0.05
 
 
 def commit_often(bootstrap: str, topic: str, partitions: int, group: str, times: int) -> None:
     """Commits all partitions of the topic so many times; the offsets are 0, 1, 2, …"""
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
     )
     try:
         for offset in range(times):
@@ -68,11 +76,26 @@ def write_history(
     commits: int,
 ) -> None:
     """`handled` messages of each queue, `commits` of each group: all side by side."""
-    with ThreadPoolExecutor(len(queues) + len(groups)) as pool:
-        work = [pool.submit(handle, cluster, url, handled) for url in queues]
-        work += [
-            pool.submit(commit_often, cluster.bootstrap, topic, partitions, group, commits)
-            for group in groups
-        ]
-        for each in work:
-            each.result()
+    works = [partial(handle, cluster, url, handled) for url in queues]
+    works += [
+        partial(commit_often, cluster.bootstrap, topic, partitions, group, commits)
+        for group in groups
+    ]
+    failures: list[BaseException] = []
+    threads = [Thread(target=_noting, args=(work, failures), daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    # Not by an executor: it would wait for commits to a cluster that is gone, which never end.
+    while any(thread.is_alive() for thread in threads):
+        if failures:
+            break
+        time.sleep(LOOK_SECONDS)
+    if failures:
+        raise failures[0]
+
+
+def _noting(work: Callable[[], None], failures: list[BaseException]) -> None:
+    try:
+        work()
+    except BaseException as failure:
+        failures.append(failure)

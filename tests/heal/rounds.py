@@ -43,7 +43,8 @@ class Rounds:
 
     def run(self, name: str, fault: Fault) -> Outcome:
         outcome = Outcome(self.mode, name)
-        self._until_well(outcome)
+        fault.prepare()
+        self._until_calm(outcome)
         acknowledged = self._load.acknowledged
         refused = self._load.refusals
         turns = LongTurns(list(self._nodes.values()))
@@ -65,7 +66,7 @@ class Rounds:
     def roll(self, name: str) -> Outcome:
         """A rolling restart: each node is stopped and started once all copies are in sync."""
         outcome = Outcome(self.mode, name, "nodes one after the other")
-        self._until_well(outcome)
+        self._until_calm(outcome)
         acknowledged = self._load.acknowledged
         refused = self._load.refusals
         turns = LongTurns(list(self._nodes.values()))
@@ -82,13 +83,14 @@ class Rounds:
             self._until_well(outcome)
             now = time.monotonic()
             outcome.silences.append(self._load.timeline.silences(since, now))
-            outcome.delay_share = max(outcome.delay_share, self._watch.delay_share(since, now))
         longest = max(each for node in outcome.silences for each in node.values())
         outcome.gap, outcome.last = longest.seconds, str(longest.client)
         outcome.acknowledged = self._load.acknowledged - acknowledged
         outcome.refusals = dict((self._load.refusals - refused).most_common())
         outcome.long_turns, outcome.longest_turn = turns.since()
-        self._read_logs(outcome, began_wall, began, set(self._nodes))
+        # A node that is stopped loses no lease: whoever registers again is another one.
+        self._read_logs(outcome, began_wall, began, set())
+        outcome.suspensions.clear()
         self.judge(outcome)
         return outcome
 
@@ -101,7 +103,7 @@ class Rounds:
                 ended = now
                 fault.end()
             if outcome.gap is None:
-                self._look(since, now, outcome)
+                self._look(fault, since, now, outcome)
             is_over = fault.seconds is None or ended is not None
             if is_over and (outcome.gap is not None or now - since >= self._bound):
                 break
@@ -110,13 +112,18 @@ class Rounds:
             timeline = self._load.timeline
             awaited = timeline.unserved(since, now, self._pace.silence_seconds_max)
             outcome.last = f"{len(awaited)} clients: {', '.join(map(str, awaited[:NAMED_MAX]))}"
-            outcome.delay_share = self._watch.delay_share(since, now)
+            self._note_delay(fault, since, now, outcome)
         if ended is None:
             ended = time.monotonic()
             fault.end()
         return ended
 
-    def _look(self, since: float, now: float, outcome: Outcome) -> None:
+    def _note_delay(self, fault: Fault, since: float, now: float, outcome: Outcome) -> None:
+        if not fault.starts_nodes:
+            share = self._watch.delay_share(since, now)
+            outcome.delay_share = max(outcome.delay_share, share)
+
+    def _look(self, fault: Fault, since: float, now: float, outcome: Outcome) -> None:
         served = self._load.timeline.served(
             since, now, self._pace.silence_seconds_max, self._pace.steady_seconds
         )
@@ -125,7 +132,7 @@ class Rounds:
             outcome.last = str(served.last)
             until = since + served.seconds
             outcome.cpu = self._watch.cpu(since, until)
-            outcome.delay_share = self._watch.delay_share(since, now)
+            self._note_delay(fault, since, now, outcome)
 
     def _supervise(self, fault: Fault, outcome: Outcome) -> None:
         """Start again what has ended by itself, as a supervisor would."""
@@ -133,6 +140,12 @@ class Rounds:
             if not node.running:
                 outcome.problems.append(f"node {number} ended by itself with code {node.wait()}")
                 node.start()
+
+    def _until_calm(self, outcome: Outcome) -> None:
+        """Well, and how long event loops wait for CPU meanwhile."""
+        since = time.monotonic()
+        self._until_well(outcome)
+        outcome.delay_share = self._watch.delay_share(since, time.monotonic())
 
     def _until_well(self, outcome: Outcome) -> None:
         """All copies are in sync, and all clients are served."""
@@ -169,7 +182,8 @@ class Rounds:
                         self._watch.lease_delay(number, before, after),
                     )
                 )
-            outcome.suspensions[number] = len(log.lines(SUSPENDED, wall, until))
+            if number not in victims:
+                outcome.suspensions[number] = len(log.lines(SUSPENDED, wall, until))
             for line in log.lines(LONG_TURN, wall, until):
                 outcome.stacks.append(f"node {number}: {' < '.join(line.stack[:FRAMES_SHOWN])}")
 

@@ -226,7 +226,9 @@ class LocalDisk:
 
     def free_bytes(self) -> int:
         status = os.statvfs(self._root)
-        return status.f_bavail * status.f_frsize
+        # Some of a file system may be left to root alone.
+        blocks = status.f_bfree if os.geteuid() == 0 else status.f_bavail
+        return blocks * status.f_frsize
 
     def preallocate(self, path: str, size: int) -> None:
         file = os.open(self._absolute(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)

@@ -23,6 +23,7 @@ from duolog.ports.metastore import (
     LeaseId,
     Put,
     Snapshot,
+    StoreFull,
     StoreUnavailable,
     TransactionResult,
 )
@@ -54,6 +55,8 @@ class SqliteStore:
         self._pending = asyncio.Semaphore(_PENDING_CALLS_MAX)
         self.on_failure: Callable[[sqlite3.Error], None] = lambda error: None
         """Called once, when the store cannot serve any more until it is opened again."""
+        self.make_room: Callable[[], bool] = lambda: False
+        """Called when the disk has no room; True if a transaction is worth another try."""
         self._revision = 0
         self._changed = asyncio.Event()
         self._lease_granted = asyncio.Event()
@@ -71,7 +74,7 @@ class SqliteStore:
             )
         except sqlite3.Error as error:
             worker.shutdown(wait=False)
-            raise StoreUnavailable(f"{path}: {error}") from error
+            raise _unavailable(error, f"{path}: {error}") from error
         return cls(database, worker, clock)
 
     async def get(self, key: str) -> Entry | None:
@@ -137,17 +140,25 @@ class SqliteStore:
                     # Announced from here: the caller may be cancelled and never see the result.
                     self._loop.call_soon_threadsafe(self._advanced_to, database.revision())
             except sqlite3.Error as error:
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _PASSING_ERRORS:
+                if _code(error) not in _PASSING_ERRORS:
                     # After a failed sync nobody knows what is on disk. Closed here and now, so that
                     # no call already waiting in line is answered from it.
                     database.close()
                     self._loop.call_soon_threadsafe(self._fail, error)
-                raise StoreUnavailable(str(error)) from error
+                raise _unavailable(error, str(error)) from error
 
         async with self._pending:
-            if self._database is None:
-                raise StoreUnavailable("the metadata store is closed")
-            return await self._loop.run_in_executor(self._worker, call, self._database)
+            try:
+                return await self._submit(call)
+            except StoreFull:
+                if not self.make_room():
+                    raise
+            return await self._submit(call)
+
+    async def _submit(self, call: Callable[[Database], T]) -> T:
+        if self._database is None:
+            raise StoreUnavailable("the metadata store is closed")
+        return await self._loop.run_in_executor(self._worker, call, self._database)
 
     def _advanced_to(self, revision: int) -> None:
         if revision > self._revision:
@@ -170,3 +181,11 @@ class SqliteStore:
             wait_s = None if at_ms is None else (at_ms - self._clock.monotonic_ms()) / 1000
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._lease_granted.wait(), wait_s)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _unavailable(error: sqlite3.Error, text: str) -> StoreUnavailable:
+    return StoreFull(text) if _code(error) == sqlite3.SQLITE_FULL else StoreUnavailable(text)

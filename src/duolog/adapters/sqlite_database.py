@@ -52,6 +52,21 @@ class Database:
         self._clock = clock
         self._history_revisions_max = history_revisions_max
         self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+        try:
+            self._prepare(path)
+        except sqlite3.Error:
+            # Or its lock would keep the next attempt out.
+            self._connection.close()
+            raise
+        # The previous process's clock says nothing about now, so every lease it left gets its whole
+        # time again: late expiry is safe, early expiry is not.
+        now_ms = clock.monotonic_ms()
+        self._deadlines_ms: dict[int, int] = {
+            lease: now_ms + ttl_ms
+            for lease, ttl_ms in self._connection.execute("SELECT id, ttl_ms FROM leases")
+        }
+
+    def _prepare(self, path: str) -> None:
         # Exclusive: a second process on the same file is refused instead of sharing it.
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._connection.execute("PRAGMA journal_mode = WAL")
@@ -61,13 +76,6 @@ class Database:
             self._connection.executescript(_SCHEMA)
         elif version != _SCHEMA_VERSION:
             raise sqlite3.DatabaseError(f"{path} has unknown schema version {version}")
-        # The previous process's clock says nothing about now, so every lease it left gets its whole
-        # time again: late expiry is safe, early expiry is not.
-        now_ms = clock.monotonic_ms()
-        self._deadlines_ms: dict[int, int] = {
-            lease: now_ms + ttl_ms
-            for lease, ttl_ms in self._connection.execute("SELECT id, ttl_ms FROM leases")
-        }
 
     def close(self) -> None:
         self._connection.close()

@@ -14,6 +14,7 @@ class HealthPages:
         return json_answer(200, {"status": "alive"})
 
     def ready(self, request: Request) -> Response:
+        notes = {"notes": self._health.notes} if self._health.notes else {}
         if self._health.ready:
-            return json_answer(200, {"status": "ready", "reasons": {}})
-        return json_answer(503, {"status": "not ready", "reasons": self._health.reasons})
+            return json_answer(200, {"status": "ready", "reasons": {}, **notes})
+        return json_answer(503, {"status": "not ready", "reasons": self._health.reasons, **notes})

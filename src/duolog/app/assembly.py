@@ -125,6 +125,7 @@ async def open_node(
         on_storage_failure=on_storage_failure,
         partitions_max=partitions_max,
         new_id=world.new_id,
+        reserve=world.reserve,
     )
     group_settings = _group_settings(settings)
     broker.groups = GroupCoordinator(

@@ -20,6 +20,7 @@ from duolog.broker.membership.own_statement import OwnStatement
 from duolog.broker.queues.queues import Queues
 from duolog.broker.replication.log_ends import LogEnds
 from duolog.broker.replication.replicator import Replicator
+from duolog.broker.reserve import Reserve
 from duolog.broker.store_follower import StoreFollower
 from duolog.client.peers import PeerLinks
 from duolog.client.reachability import Reachability
@@ -102,6 +103,16 @@ class Clustered:
         self._spread(broker.catalog.follower, PeerKind.CATCH_UP_TOPICS)
         self._spread(queues.catalog.follower, PeerKind.CATCH_UP_QUEUES)
         self._handlers[PeerKind.CATCH_UP_NODES] = CatchUpHandler(self.view.registrations)
+        self._tell_of_room(broker.reserve)
+
+    def _tell_of_room(self, reserve: Reserve) -> None:
+        """Let the controller, and the leaders that this node follows, know whether it has room."""
+
+        def changed() -> None:
+            self.condition.set_full(reserve.is_full)
+
+        reserve.on_change.append(changed)
+        changed()
 
     def _spread(self, follower: StoreFollower[Any], kind: PeerKind) -> None:
         """Make catalog changes wait for the other nodes to see them, and let these wait for this

@@ -4,9 +4,12 @@ import fcntl
 import os
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+
+from duolog.ports.disk import is_no_room
 
 LOCK_NAME = "lock"
 IDENTITY_NAME = "node.json"
@@ -46,8 +49,13 @@ class DataDirectory:
                 f"The data directory {self.path} is in use by process {holder}."
                 " Stop that node first, or choose another directory with --data."
             ) from error
-        os.ftruncate(self._lock_fd, 0)
-        os.pwrite(self._lock_fd, f"{os.getpid()}\n".encode(), 0)
+        self.name_holder()
+
+    def name_holder(self) -> None:
+        """Writes the process id into the lock, if there is room for it."""
+        # Over the last holder's, which needs no room.
+        with suppress(OSError):
+            os.ftruncate(self._lock_fd, os.pwrite(self._lock_fd, f"{os.getpid()}\n".encode(), 0))
 
     def unlock(self) -> None:
         if self._lock_fd >= 0:
@@ -97,7 +105,13 @@ class DataDirectory:
         return True
 
     def note_clean_stop(self) -> None:
-        self._write(self.path / CLEAN_STOP_NAME, b"")
+        """Marks a clean stop; without room for the mark, the next start takes this one for a
+        crash."""
+        try:
+            self._write(self.path / CLEAN_STOP_NAME, b"")
+        except OSError as error:
+            if not is_no_room(error):
+                raise
 
     def _write(self, file: Path, data: bytes) -> None:
         temporary = file.with_suffix(".tmp")

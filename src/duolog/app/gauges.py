@@ -37,6 +37,11 @@ def register_gauges(
         "Free bytes of the data directory's file system.",
         broker.disk.free_bytes,
     )
+    metrics.gauge(
+        "duolog_disk_full",
+        "1 while the disk is full, so that no new messages are taken.",
+        lambda: int(broker.reserve.is_full),
+    )
     metrics.detail("topic", lambda name: _topic_samples(broker, name))
     metrics.detail("group", lambda name: _group_samples(broker, name))
 

@@ -2,11 +2,8 @@
 
 import asyncio
 import gc
-import random
-import secrets
 import socket
 import sys
-import uuid
 from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 from functools import partial
@@ -14,44 +11,31 @@ from pathlib import Path
 
 import uvloop
 
-from duolog.adapters.clock import SystemClock
-from duolog.adapters.counter_files import LocalCounterFiles
-from duolog.adapters.disk import LocalDisk
 from duolog.adapters.http import HttpServer, serve_http
-from duolog.adapters.http_client import HttpPoster
 from duolog.adapters.http_pool import HttpLimits
-from duolog.adapters.lease_thread import LeaseThread
 from duolog.adapters.memory import use_huge_pages
 from duolog.adapters.tcp import TcpListener, listen_tcp
 from duolog.admin_api.cluster import ClusterPages
 from duolog.admin_api.handler import AdminApi
 from duolog.admin_api.usage import UsagePages
-from duolog.app.assembly import DRAIN_SECONDS_MAX, Node, open_node
+from duolog.app.assembly import DRAIN_SECONDS_MAX, Node
 from duolog.app.cluster import Clustered
 from duolog.app.data_directory import DataDirectory, Identity, StartRefused
 from duolog.app.gauges import register_gauges, register_peer_gauges, register_process_gauges
 from duolog.app.listening import cannot_listen
-from duolog.app.peer_doors import listen_to_peers, peer_network
+from duolog.app.opening import open_with_room
+from duolog.app.peer_doors import listen_to_peers
 from duolog.app.pipeline_gauges import register_pipeline_gauges
 from duolog.app.process import allow_many_files, descriptors, log_to, stop_on_signals
 from duolog.app.queue_gauges import register_queue_gauges
 from duolog.app.readiness import expect_membership, follow_membership
 from duolog.app.ready_file import ready_file
-from duolog.app.stores import check_directory, open_etcd, open_store, unusable_metadata
 from duolog.app.systemd import READY, STOPPING, tell_systemd
 from duolog.app.usage_counters import register_usage_counters
-from duolog.app.world import World
-from duolog.broker.catalog_entries import TOPICS_PREFIX
-from duolog.broker.cluster_id import establish_cluster_id
 from duolog.broker.membership.membership import Membership, NodeIdTaken
-from duolog.broker.storage import DataMissing
-from duolog.broker.usage.journal import DIRECTORY
-from duolog.broker.usage.meter import FILE_SUFFIX
 from duolog.config.address import Address
 from duolog.config.pipelines import pipelines_directory
 from duolog.config.settings import Settings
-from duolog.core.membership.lease import RENEWALS_PER_TTL
-from duolog.core.usage.slots import CHUNK_BYTES
 from duolog.kafka_api.door import KafkaDoor
 from duolog.model.cluster import Registration
 from duolog.model.pipeline_state import STATES_FOLDER
@@ -62,15 +46,9 @@ from duolog.observe.long_turns import LongTurns
 from duolog.observe.loop_lag import LoopLagProbe
 from duolog.observe.metrics import Metrics
 from duolog.ports.http import Handler
-from duolog.ports.metastore import StoreUnavailable
 from duolog.wire.kafka.schema import preload
 
 __all__ = ["StartRefused", "run"]
-
-SESSION_ID_MAX = 0x7FFF_FFFF
-
-PARTITIONS_SHARE = 0.75
-"""Share of the file descriptors that bounds the partition count; an idle partition needs none."""
 
 GC_THRESHOLDS = (50_000, 5, 1_000)
 """High, because the hot path makes no cycles and the collector would find little; but one
@@ -120,7 +98,10 @@ async def _serve(
         admin = await _serve_http("admin.listen", settings, admin_api)
         cleanup.push_async_callback(admin.close, 1.0)
         stopped_cleanly = directory.take_clean_stop()
-        node, identity = await _open(settings, directory, metrics, health, stopped, cleanup)
+        found = await open_with_room(settings, directory, metrics, health, stopped, cleanup)
+        if found is None:
+            return await stopped
+        node, identity = found
         addresses = await _open_doors(node, settings, cleanup)
         addresses["admin"] = str(Address(*admin.address))
         admin_api.attach(node.queues)
@@ -157,66 +138,6 @@ async def _serve(
     if code == 0 and (cluster is None or cluster.may_forget_last_stop):
         directory.note_clean_stop()
     return code
-
-
-async def _open(
-    settings: Settings,
-    directory: DataDirectory,
-    metrics: Metrics,
-    health: Health,
-    stopped: asyncio.Future[int],
-    cleanup: AsyncExitStack,
-) -> tuple[Node, Identity]:
-    """Open everything that is stored: the metadata store, the log, the queues."""
-
-    def storage_failed(error: Exception) -> None:
-        health.set("storage", False, f"the disk failed: {error}")
-        if not stopped.done():
-            stopped.set_result(1)
-
-    clock = SystemClock()
-    disk = LocalDisk(str(directory.path))
-    cleanup.callback(disk.close)
-    poster = HttpPoster()
-    cleanup.callback(poster.close)
-    try:
-        store = await open_store(settings, directory, clock, storage_failed)
-        cleanup.push_async_callback(store.close)
-        cluster_id = await establish_cluster_id(store, uuid.uuid4)
-        is_only_node = not settings.text("cluster.name")
-        holds_topics = is_only_node and bool((await store.range(TOPICS_PREFIX)).entries)
-        identity = directory.claim(
-            cluster_id, settings.integer("node.id"), holds_topics=holds_topics, new_id=uuid.uuid4
-        )
-        await check_directory(store, settings, identity)
-        world = World(
-            clock=clock,
-            disk=disk,
-            store=store,
-            poster=poster,
-            peer_network=peer_network(settings),
-            new_id=uuid.uuid4,
-            new_token=secrets.token_bytes,
-            new_session_id=lambda: random.randint(1, SESSION_ID_MAX),
-            lease_guard=_guard_lease(settings, clock, cleanup),
-            counters=LocalCounterFiles(str(directory.path / DIRECTORY), FILE_SUFFIX, CHUNK_BYTES),
-        )
-        node = await open_node(
-            world, settings, metrics, cluster_id, storage_failed, _partitions_max(), cleanup
-        )
-    except StoreUnavailable as error:
-        raise unusable_metadata(settings, directory, error) from error
-    except DataMissing as error:
-        raise StartRefused(
-            f"The data directory is incomplete: {error}."
-            " Restore it, or delete the topic's metadata by starting with an empty directory."
-        ) from error
-    except OSError as error:
-        raise StartRefused(
-            f"The data directory cannot be read and made durable: {error}."
-            " Make sure that the disk works and has room, then start again."
-        ) from error
-    return node, identity
 
 
 async def _open_doors(node: Node, settings: Settings, cleanup: AsyncExitStack) -> dict[str, str]:
@@ -360,18 +281,6 @@ def _connections_max(settings: Settings) -> int:
     return min(settings.integer("connections.max"), descriptors() // 2)
 
 
-def _guard_lease(
-    settings: Settings, clock: SystemClock, cleanup: AsyncExitStack
-) -> LeaseThread | None:
-    """The thread that renews the lease; None for a lone node."""
-    if not settings.text("cluster.name"):
-        return None
-    interval_ms = settings.integer("broker.session.timeout.ms") // RENEWALS_PER_TTL
-    thread = LeaseThread(partial(open_etcd, settings), clock, interval_ms)
-    cleanup.push_async_callback(thread.stop)
-    return thread
-
-
 def _advertised(settings: Settings, door: str, port: int) -> tuple[str, int]:
     """Address told to clients and nodes: the configured one, else the listening one."""
     advertised = settings.address(f"{door}.advertised")
@@ -380,10 +289,6 @@ def _advertised(settings: Settings, door: str, port: int) -> tuple[str, int]:
         assert listening is not None
         return listening.host, port
     return advertised.host, advertised.port or port
-
-
-def _partitions_max() -> int:
-    return max(1, int(descriptors() * PARTITIONS_SHARE))
 
 
 def _stop_on_failure(stopped: asyncio.Future[int], task: asyncio.Task[None]) -> None:

@@ -7,6 +7,7 @@ moment: both depend on the same membership.
 from collections.abc import Callable
 
 from duolog.broker.membership.membership import Membership
+from duolog.broker.reserve import Reserve
 from duolog.observe.health import Health
 
 _CONDITION = "membership"
@@ -46,3 +47,9 @@ def follow_membership(health: Health, membership: Membership) -> Callable[[], No
     else:
         suspended()
     return end
+
+
+def follow_room(health: Health, reserve: Reserve) -> None:
+    """Note a full disk. The node stays ready: a balancer would take receiving and deleting, which
+    make room, away."""
+    reserve.on_change.append(lambda: health.note("disk", reserve.trouble))

@@ -24,6 +24,7 @@ async def open_store(
     directory: DataDirectory,
     clock: Clock,
     on_failure: Callable[[Exception], None],
+    make_room: Callable[[], bool],
 ) -> MetaStore:
     """Open SQLite for a lone node, else etcd. Raises StoreUnavailable, or StartRefused for
     contradictory settings."""
@@ -36,6 +37,7 @@ async def open_store(
             )
         alone = await SqliteStore.open(str(directory.path / METADATA_NAME), clock)
         alone.on_failure = on_failure
+        alone.make_room = make_room
         return alone
     if (directory.path / METADATA_NAME).exists():
         raise StartRefused(

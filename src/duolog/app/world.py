@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from duolog.broker.reserve import Reserve
 from duolog.ports.clock import Clock
 from duolog.ports.counters import CounterFiles
 from duolog.ports.disk import Disk
@@ -27,5 +28,7 @@ class World:
     new_session_id: Callable[[], int]
     lease_guard: LeaseGuard | None = None
     """Renews the lease while long turns hold up the event loop; None where no turn takes time."""
+    reserve: Reserve | None = None
+    """Room kept for a full disk; None: the broker makes its own."""
     counters: CounterFiles | None = None
     """Files in which usage is counted; None: nothing is metered."""

@@ -16,11 +16,13 @@ from duolog.broker.groups.coordinator import GroupCoordinator
 from duolog.broker.liveness import Liveness
 from duolog.broker.partition import Partition
 from duolog.broker.producer_ids import ProducerIds
+from duolog.broker.reserve import Reserve
 from duolog.broker.roles import LeadershipListener, Roles
 from duolog.broker.storage import Storage
 from duolog.broker.usage.meter import NO_METER, NoMeter
 from duolog.config.settings import Settings
 from duolog.model.errors import (
+    DiskFull,
     LeadershipLost,
     NotLeader,
     PolicyViolation,
@@ -31,11 +33,12 @@ from duolog.model.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from duolog.model.names import uses_reserve
 from duolog.model.partition_state import PartitionEntry, PartitionState
 from duolog.observe.logs import get_logger
 from duolog.observe.metrics import Metrics
 from duolog.ports.clock import Clock
-from duolog.ports.disk import Disk
+from duolog.ports.disk import Disk, is_no_room
 
 PARTITIONS_MAX = 100_000
 FREE_BYTES_MIN = 1024 * 1024
@@ -64,6 +67,7 @@ class Broker:
         on_storage_failure: Callable[[OSError], None],
         partitions_max: int = PARTITIONS_MAX,
         new_id: Callable[[], uuid.UUID] = uuid.uuid4,
+        reserve: Reserve | None = None,
     ) -> None:
         self.disk = disk
         self.clock = clock
@@ -83,6 +87,7 @@ class Broker:
         self._deleted_bytes_out = 0
         self.admission = Admission(clock)
         """Admits what takes long: opening queues, reading groups."""
+        self.reserve = reserve or Reserve(disk, settings.integer("log.reserve.bytes"))
         self.flusher = Flusher(disk, clock, metrics.fsync, self._storage_failed)
         self.storage = Storage(
             disk,
@@ -90,6 +95,7 @@ class Broker:
             self.flusher,
             decompressed_bytes_max=settings.integer("decompressed.bytes.max"),
             new_id=new_id,
+            reserve=self.reserve,
         )
         self.roles = Roles(node_id, lag_ms_max=settings.integer("replica.lag.time.max.ms"))
         self.liveness = Liveness()
@@ -160,16 +166,19 @@ class Broker:
         present: int = sum(map(_bytes_out, self._partitions))
         return self._deleted_bytes_out + present
 
-    def check_room(self, partitions: int) -> None:
-        """Raises PolicyViolation if this node has no room for so many more partitions."""
+    def check_room(self, topic: str, partitions: int) -> None:
+        """Raises PolicyViolation if this node has no room for so many more of a topic's partitions,
+        and DiskFull if its disk has none."""
         wanted = self.partition_count + partitions
         if wanted > self._partitions_max:
             raise PolicyViolation(
                 f"this node holds at most {self._partitions_max} partitions, as many as it may"
                 " open files for"
             )
-        if self.disk.free_bytes() < FREE_BYTES_MIN:
-            raise PolicyViolation("the disk of this node is full")
+        if self.reserve.is_full and not uses_reserve(topic):
+            raise self.reserve.refusal()
+        if self.disk.free_bytes() < FREE_BYTES_MIN and not self.reserve.free():
+            raise DiskFull("the disk of this node is full")
 
     def partitions(self) -> Iterator[Partition]:
         return iter(self._partitions)
@@ -180,13 +189,21 @@ class Broker:
 
     async def start(self) -> None:
         """Opens all partitions of the catalog, and finishes removals that a crash interrupted."""
+        await self.reserve.begin()
+        self.reserve.on_change.append(self._room_changed)
         self.storage.load()
-        await self.catalog.start()
-        if isinstance(self.catalog.nodes, SoleNode):
-            await self.catalog.remove_orphans()
-        for path in self.storage.leftovers(self.partitions()):
-            self._remove_tree_later(path)
-        await self._make_recovered_durable()
+        try:
+            await self.catalog.start()
+            if isinstance(self.catalog.nodes, SoleNode):
+                await self.catalog.remove_orphans()
+            for path in self.storage.leftovers(self.partitions()):
+                self._remove_tree_later(path)
+            await self._make_recovered_durable()
+        except BaseException:
+            # A full disk: another broker will be made, and this one must not act any more.
+            self.reserve.on_change.remove(self._room_changed)
+            await self.catalog.stop()
+            raise
 
     async def _make_recovered_durable(self) -> None:
         """Syncs the logs that recovery scanned: their tails may be in the page cache only."""
@@ -196,7 +213,17 @@ class Broker:
         await self.flusher.drain()
         if self.flusher.failure is not None:
             raise self.flusher.failure
-        await self.storage.write_points(self.partitions())
+        await self._write_points()
+
+    async def _write_points(self) -> None:
+        """Writes all recovery points; without room for them, the next start scans more."""
+        try:
+            await self.storage.write_points(self.partitions())
+        except OSError as error:
+            if not is_no_room(error):
+                raise
+            if self.reserve.free():
+                await self._write_points()
 
     async def create_topic_if_missing(self, name: str) -> Topic:
         """Gets a topic, or creates it with the default settings on a client's first use."""
@@ -247,7 +274,12 @@ class Broker:
             if self.node_id not in state.replicas:
                 continue
             is_sole = len(state.replicas) == 1
-            partition = self.storage.open(topic, index, state.leader_epoch, is_sole=is_sole)
+            try:
+                partition = self.storage.open(topic, index, state.leader_epoch, is_sole=is_sole)
+            except OSError as error:
+                if not is_no_room(error) or not self.reserve.free():
+                    raise
+                partition = self.storage.open(topic, index, state.leader_epoch, is_sole=is_sole)
             if not topic.internal:
                 partition.produced = self.meter.partition_tally(
                     topic.name, topic.id.bytes, index, partition
@@ -263,6 +295,8 @@ class Broker:
             self.routes[topic.name, partition.index] = partition
             self.routes[topic.id.bytes, partition.index] = partition
             self._partitions[partition] = None
+            if self.reserve.is_full and not partition.uses_reserve:
+                partition.withhold(self.reserve.refusal())
             self.roles.take(partition, entry)
 
     async def _drop(self, doomed: list[Partition], refusal: Refusal) -> None:
@@ -292,6 +326,13 @@ class Broker:
 
     def resume(self) -> None:
         self.roles.resume(self.partitions())
+
+    def _room_changed(self) -> None:
+        """Closes or opens the gate in front of new messages."""
+        refusal = self.reserve.refusal() if self.reserve.is_full else None
+        for partition in self._partitions:
+            if not partition.uses_reserve:
+                partition.withhold(refusal)
 
     def _remove_tree_later(self, path: str) -> None:
         """Removes a directory in the background; the next start removes what a stop leaves."""
@@ -324,10 +365,19 @@ class Broker:
         budget = Budget(self.clock)
         for partition in self.partitions():
             if partition.batches_since_snapshot and (write := partition.take_snapshot()):
-                await self.disk.offload(write)
+                await self._save_snapshot(write)
             partition.log.close(now_ms)
             await budget.rest()
-        await self.storage.write_points(self.partitions())
+        await self._write_points()
+
+    async def _save_snapshot(self, write: Callable[[], None]) -> None:
+        """Writes a snapshot; without room for it, the next start reads the log instead."""
+        try:
+            await self.disk.offload(write)
+        except OSError as error:
+            if not is_no_room(error):
+                raise
+            self.reserve.free()
 
 
 def _nothing() -> None:

@@ -70,8 +70,8 @@ class Catalog:
         """Topic settings from the node's configuration, below each topic's overrides."""
         self.nodes: ClusterNodes = nodes or SoleNode(node_id)
         """The nodes among which partitions are placed."""
-        self.check_room: Callable[[int], None] = lambda partitions: None
-        """Raises if this node has no room for so many more partitions."""
+        self.check_room: Callable[[str, int], None] = lambda topic, partitions: None
+        """Raises if this node has no room for so many more partitions of the topic."""
         self.check_delete: Callable[[str], None] = lambda name: None
         """Raises if the topic must not be deleted, because something depends on it."""
         self.check_growth: Callable[[str], None] = lambda name: None
@@ -331,7 +331,7 @@ class Catalog:
     ) -> dict[int, Beginning]:
         begun = self.placement.begin(topic, indexes, factor, assignment)
         if share := sum(self._node_id in each.state.replicas for each in begun.values()):
-            self.check_room(share)
+            self.check_room(topic.name, share)
         return begun
 
 

@@ -23,7 +23,7 @@ from duolog.model.errors import (
     InvalidReplicaAssignment,
     UnknownTopicOrPartition,
 )
-from duolog.model.partition_state import PartitionEntry, PartitionState
+from duolog.model.partition_state import NO_EPOCH, PartitionEntry, PartitionState
 from duolog.ports.metastore import Compare
 
 FIRST_LEADER_EPOCH = 0
@@ -143,7 +143,10 @@ class Placement:
         )
 
     def _begin_beside(self, topic: Topic, index: int) -> Beginning:
-        """Begins a companion with the replicas and the leader of the partition beside it."""
+        """Begins a companion with the replicas and the leader of the partition beside it.
+
+        Who may lead that one may lead this one, too, since nothing was written yet.
+        """
         assert topic.beside is not None
         source = self._view.by_id(topic.beside)
         if source is None:
@@ -156,7 +159,12 @@ class Placement:
                 f" '{topic.name}' cannot have more"
             )
         entry = self._entry(source, index)
-        state = replace(entry.state, leader_epoch=FIRST_LEADER_EPOCH, eligible=())
+        state = replace(
+            entry.state,
+            leader_epoch=FIRST_LEADER_EPOCH,
+            incomplete=(),
+            unclean_epoch=NO_EPOCH,
+        )
         return Beginning(state, (Compare(partition_key(source.id, index), entry.mod_revision),))
 
     def _entry(self, topic: Topic, index: int) -> PartitionEntry:

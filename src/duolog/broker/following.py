@@ -5,7 +5,7 @@ Partition derives from it; broker/replication/copier.py drives it.
 
 from duolog.broker.replica import Replica
 from duolog.core.replica.truncation import NO_EPOCH, Divergence, cut_offset
-from duolog.model.errors import CorruptBatch, LeadershipLost, StorageFailed
+from duolog.model.errors import CorruptBatch, DiskFull, LeadershipLost, StorageFailed
 from duolog.observe.logs import get_logger
 from duolog.records.checksum import is_intact
 from duolog.records.header import HEADER_BYTES, BatchHeader, read_header
@@ -40,6 +40,8 @@ class FollowingReplica(Replica):
             raise CorruptBatch(
                 f"the answer begins at {from_offset}, after the log's end {self.log.end_offset}"
             )
+        if self._reserve.is_full and not self.uses_reserve:
+            raise DiskFull("the disk of this node is full")
         now_ms = self._clock.now_ms()
         self._begin_with_whole_batch(data)
         self._cut_where_different(data)
@@ -48,8 +50,10 @@ class FollowingReplica(Replica):
             return
         try:
             self.log.append_copied(batches, now_ms)
-        except StorageFailed:
+        except StorageFailed as failure:
             self._recall_producers()
+            if isinstance(failure, DiskFull):
+                self._makes_room()
             raise
         for header, _ in batches:
             self._producers.replay(header, header.base_offset, now_ms)
@@ -171,7 +175,7 @@ class FollowingReplica(Replica):
             if start_offset > self.log.end_offset:
                 self.restart_at(start_offset)
             else:
-                self.log.advance_start(start_offset)
+                self.advance_start(start_offset)
         if self.log.end_offset >= end_offset:
             self.is_incomplete = False
         self._advance(min(high_watermark, self.log.end_offset))

@@ -15,13 +15,17 @@ from duolog.broker.partition import Partition
 from duolog.log.rewriting import Rewritten
 from duolog.log.segment import Segment
 from duolog.log.thinning import KeptRanges
-from duolog.model.errors import StorageFailed
+from duolog.model.errors import DiskFull, StorageFailed
 from duolog.model.names import USAGE_TOPIC
 from duolog.observe.logs import get_logger
+from duolog.ports.disk import is_no_room
 
 CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
 """Bytes written since the last checkpoint that make the next one due early."""
 CHECKPOINT_LOOK_SECONDS = 1.0
+
+EXPIRE_FULL_S = 5.0
+"""Interval at which retention is applied while the disk is full."""
 
 SNAPSHOTS_PER_CHECKPOINT_MAX = 64
 """Maximum number of producer snapshots per checkpoint, to keep it short; the rest follow later."""
@@ -64,13 +68,15 @@ class Housekeeping:
             self._checkpoint_ms = self._broker.clock.monotonic_ms()
             self._checkpoint_after_ms = settings.integer("log.checkpoint.interval.ms")
             looked_s = min(self._checkpoint_after_ms / 1000, CHECKPOINT_LOOK_SECONDS)
-            duties.create_task(_every(looked_s, self.checkpoint_if_due))
+            duties.create_task(self._broker.reserve.run())
+            duties.create_task(self._every(looked_s, self.checkpoint_if_due))
             expired_s = settings.integer("log.retention.check.interval.ms") / 1000
-            duties.create_task(_every(expired_s, self.expire))
+            duties.create_task(self._every(expired_s, self.expire))
+            duties.create_task(self._every(min(expired_s, EXPIRE_FULL_S), self.expire_if_full))
             cleaned_s = settings.integer("log.cleaner.interval.ms") / 1000
             # One after the other, because both write a segment's replacement under one name.
-            duties.create_task(_every(cleaned_s, self.compact, self.thin))
-            duties.create_task(_every(DOUBTS_SECONDS, self.verify_doubted))
+            duties.create_task(self._every(cleaned_s, self.compact, self.thin))
+            duties.create_task(self._every(DOUBTS_SECONDS, self.verify_doubted))
             duties.create_task(self._scrub())
 
     async def checkpoint_if_due(self) -> None:
@@ -134,27 +140,44 @@ class Housekeeping:
                 )
                 self._unlink_later(partition, removed)
 
+    async def expire_if_full(self) -> None:
+        """Makes room sooner than usual: of what was deleted in queues, or is past retention."""
+        if self._broker.reserve.is_full:
+            await self.expire()
+
     async def _prove_time(self, partition: Partition, segment: Segment) -> None:
         size = segment.size
         largest = await self._offload(partition, segment.time_proof(), lengthy=True)
         if largest is not None and segment.size == size:
             segment.prove_time(largest)
 
+    def _may_rewrite(self) -> bool:
+        """True while the disk is not full: a rewrite needs room before it makes some."""
+        return not self._broker.reserve.is_full
+
     async def compact(self) -> None:
+        if not self._may_rewrite():
+            return
         async for partition in self._each_partition(_compacted):
             now_ms = self._broker.clock.now_ms()
-            plan = partition.log.plan_compaction(now_ms, partition.high_watermark)
+            plan = partition.log.plan_compaction(
+                now_ms, partition.high_watermark, may_write=self._may_rewrite
+            )
             if plan is not None:
                 await self._rewrite(partition, plan.build, "log compacted")
 
     async def thin(self) -> None:
         """Rewrites segments in which few messages are still needed, so that one old message does
         not hold everything behind it."""
+        if not self._may_rewrite():
+            return
         for number, (partition, kept_ranges, below_offset) in enumerate(self.thinning()):
             plan = None
             is_worth_a_look = len(partition.log.segments) > 1
             if is_worth_a_look and self._is_live(partition):
-                plan = partition.log.plan_thinning(kept_ranges, below_offset=below_offset)
+                plan = partition.log.plan_thinning(
+                    kept_ranges, below_offset=below_offset, may_write=self._may_rewrite
+                )
             if plan is not None:
                 # Checked again before the swap: messages that were done when this was planned may
                 # have been replayed since.
@@ -285,6 +308,21 @@ class Housekeeping:
         loop = asyncio.get_running_loop()
         loop.call_later(partition.topic.config.file_delete_delay_ms / 1000, start)
 
+    async def _every(self, seconds: float, *duties: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            for duty in duties:
+                # No guarantee depends on one run of a duty: the next retries.
+                try:
+                    await duty()
+                except DiskFull:
+                    self._broker.reserve.free()
+                except (OSError, StorageFailed) as error:
+                    if isinstance(error, OSError) and is_no_room(error):
+                        self._broker.reserve.free()
+                    else:
+                        log.error("duty failed", duty=duty.__name__, error=str(error))
+
 
 def _all(partitions: Sequence[Partition]) -> Iterable[Partition]:
     return partitions
@@ -300,14 +338,3 @@ def _compacted(partitions: Sequence[Partition]) -> Iterable[Partition]:
 
 def _with_sealed(partitions: Sequence[Partition]) -> Iterable[Partition]:
     return [each for each in partitions if len(each.log.segments) > 1]
-
-
-async def _every(seconds: float, *duties: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        await asyncio.sleep(seconds)
-        for duty in duties:
-            try:
-                await duty()
-            except (OSError, StorageFailed) as error:
-                # Mostly a full disk. No guarantee depends on one run of a duty: the next retries.
-                log.error("duty failed", duty=duty.__name__, error=str(error))

@@ -37,6 +37,7 @@ class LeadingReplica(FollowingReplica):
         "_no_room",
         "_not_leading",
         "_suspended",
+        "_withheld",
         "_writes",
         "entry",
         "in_sync_count",
@@ -58,6 +59,7 @@ class LeadingReplica(FollowingReplica):
         """Last epoch that began here, in this run of the node."""
         self._fenced: Refusal | None = None
         self._suspended: Refusal | None = None
+        self._withheld: Refusal | None = None
         self._not_leading: Refusal | None = None
         self._no_room: Refusal | None = None
         self._writes: Flusher | CopiedWrites = parts.flusher
@@ -77,6 +79,7 @@ class LeadingReplica(FollowingReplica):
             self.leader_epoch = self._led_epoch = state.leader_epoch
             # False only if the epoch goes on: on a lone node, or after a step back of this run.
             self.log.assign_epoch(state.leader_epoch)
+            self._save_epochs()
             # What the leader has is what there is.
             self.is_incomplete = False
             self._epoch_start_offset = self.log.end_offset
@@ -108,6 +111,7 @@ class LeadingReplica(FollowingReplica):
         state = entry.state
         if self.leads:
             self.log.forget_idle_epoch()
+            self._save_epochs()
             self._refuse_all_waiting(_gone(self))
         self.entry = entry
         self.leader_epoch = state.leader_epoch
@@ -136,6 +140,12 @@ class LeadingReplica(FollowingReplica):
 
     def resume(self) -> None:
         self._suspended = None
+        self._settle_refusal()
+
+    def withhold(self, refusal: Refusal | None) -> None:
+        """Refuses new records with this refusal; None: takes them again. Reading goes on, and so
+        do copies elsewhere."""
+        self._withheld = refusal
         self._settle_refusal()
 
     def copy_on(self, node: int) -> Copy:
@@ -190,7 +200,9 @@ class LeadingReplica(FollowingReplica):
         return self._not_leading is not None and self._fenced is None and self.leader >= 0
 
     def _settle_refusal(self) -> None:
-        self._failure = self._fenced or self._not_leading or self._suspended or self._no_room
+        self._failure = (
+            self._fenced or self._not_leading or self._suspended or self._withheld or self._no_room
+        )
         self._retry_ms = None
         self.is_leader = self._not_leading is None and self._suspended is None
 

@@ -11,6 +11,7 @@ from duolog.broker.catalog import Topic
 from duolog.broker.leading import LeadingReplica
 from duolog.broker.replica import Parts
 from duolog.model.errors import (
+    DiskFull,
     FencedLeaderEpoch,
     InvalidTimestamp,
     NotEnoughReplicas,
@@ -143,8 +144,7 @@ class Partition(LeadingReplica):
         try:
             base_offset, end_offset = self.log.append(batch, header, self.leader_epoch, now_ms)
         except StorageFailed as failure:
-            self._write_failed(failure, now_ms)
-            raise
+            base_offset, end_offset = self._append_again(failure, batch, header, now_ms)
         if is_numbered:
             self._producers.replay(header, base_offset, now_ms)
         self.batches_in += 1
@@ -156,6 +156,18 @@ class Partition(LeadingReplica):
         else:
             self.high_watermark = end_offset
         return base_offset, end_offset
+
+    def _append_again(
+        self, failure: StorageFailed, batch: memoryview, header: BatchHeader, now_ms: int
+    ) -> tuple[int, int]:
+        """Appends what the full disk refused, if the reserve has room for it; else raises."""
+        if isinstance(failure, DiskFull) and self._makes_room():
+            try:
+                return self.log.append(batch, header, self.leader_epoch, now_ms)
+            except StorageFailed as again:
+                failure = again
+        self._write_failed(failure, now_ms)
+        raise failure
 
     def _admit(self, batch: memoryview, now_ms: int, *, is_own: bool = False) -> BatchHeader:
         """Checks whether a batch may be appended, apart from duplicates; returns its header."""
@@ -206,6 +218,8 @@ class Partition(LeadingReplica):
             self.log.write_staged(now_ms)
         except StorageFailed as failure:
             self.produced.discount(*self.log.dropped)
+            if isinstance(failure, DiskFull):
+                self._makes_room()
             self._write_failed(failure, now_ms)
             raise
         if self._defers:
@@ -253,9 +267,7 @@ class Partition(LeadingReplica):
 
     async def append(self, batch: bytearray) -> int:
         """Appends one batch that this node built; returns its base offset once committed."""
-        now_ms = self._clock.now_ms()
-        base_offset, end_offset = self.stage(memoryview(batch), now_ms)
-        self.write_staged(now_ms)
+        base_offset, end_offset = self.append_alone(memoryview(batch), self._clock.now_ms())
         await self.until_committed(end_offset)
         return base_offset
 

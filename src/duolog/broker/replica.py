@@ -13,13 +13,15 @@ import msgspec
 
 from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
+from duolog.broker.reserve import NO_RESERVE, NoReserve
 from duolog.broker.waiting import Reader, Waiter
 from duolog.core.producers import ProducerTable
 from duolog.core.usage.partition_tally import UNMETERED_PARTITION, PartitionTally
 from duolog.core.usage.tally import UNMETERED, Tally
 from duolog.log.log import Log
 from duolog.log.reader import LogSlice
-from duolog.model.errors import OffsetOutOfRange, Refusal, StorageFailed
+from duolog.model.errors import DiskFull, OffsetOutOfRange, Refusal, StorageFailed
+from duolog.model.names import uses_reserve
 from duolog.ports.clock import Clock
 from duolog.ports.disk import Syncable
 
@@ -42,6 +44,7 @@ class Parts:
     leader_epoch: int
     high_watermark: int | None = None
     """None if all of the log is committed, as it is for a sole replica."""
+    reserve: NoReserve = NO_RESERVE
 
 
 class Copying(Protocol):
@@ -64,6 +67,7 @@ class Replica:
         "_flusher",
         "_producers",
         "_readers",
+        "_reserve",
         "_retry_ms",
         "_snapshot",
         "_snapshot_batches",
@@ -80,6 +84,7 @@ class Replica:
         "log",
         "produced",
         "topic",
+        "uses_reserve",
     )
 
     def __init__(self, parts: Parts) -> None:
@@ -100,6 +105,9 @@ class Replica:
         self.produced: PartitionTally = UNMETERED_PARTITION
         self.fetched: Tally = UNMETERED
         """Usage by Kafka consumers; `produced` is that by producers."""
+        self.uses_reserve = uses_reserve(parts.topic.name)
+        """True if it is written on a full disk, too."""
+        self._reserve = parts.reserve
         self._flusher = parts.flusher
         self._clock = parts.clock
         self._failure: Refusal | None = None
@@ -141,6 +149,27 @@ class Replica:
         if len(data) != piece.length:
             raise StorageFailed("the log's file is shorter than it was")
         return data
+
+    def advance_start(self, offset: int) -> None:
+        """Deletes records below the offset, durably, also on a full disk."""
+        try:
+            self.log.advance_start(offset)
+        except DiskFull:
+            if not self._reserve.free():
+                raise
+            self.log.advance_start(offset)
+
+    def _save_epochs(self) -> None:
+        """Writes epochs for which the disk had no room."""
+        if self.log.lacks_epochs and self._reserve.free():
+            self.log.save_epochs()
+
+    def _makes_room(self) -> bool:
+        """Closes the gate of the full disk; True if this partition may write again at once."""
+        if self.uses_reserve:
+            return self._reserve.free()
+        self._reserve.close()
+        return False
 
     def add_reader(self, reader: Reader) -> None:
         self._readers[reader] = None

@@ -6,6 +6,7 @@
 recovery-points                durable end offset of each log, at some checkpoint
 recovery-points.recent         the same for logs that have changed since
 high-watermarks                last known high watermark of each replicated log
+reserve                        room kept for a full disk (broker/reserve.py)
 """
 
 import uuid
@@ -16,6 +17,7 @@ from duolog.broker.catalog import Topic
 from duolog.broker.flusher import Flusher
 from duolog.broker.partition import Partition
 from duolog.broker.replica import Parts
+from duolog.broker.reserve import NO_RESERVE, NoReserve
 from duolog.log.checkpoint import (
     RecoveryPoints,
     read_checkpoint,
@@ -53,12 +55,14 @@ class Storage:
         *,
         decompressed_bytes_max: int,
         new_id: Callable[[], uuid.UUID],
+        reserve: NoReserve = NO_RESERVE,
     ) -> None:
         self._disk = disk
         self._clock = clock
         self._flusher = flusher
         self._decompressed_bytes_max = decompressed_bytes_max
         self._new_id = new_id
+        self._reserve = reserve
         self._points: RecoveryPoints = {}
         """Recovery points by topic id and index: by id, so that a namesake never inherits one."""
         self._recent: RecoveryPoints = {}
@@ -113,7 +117,16 @@ class Storage:
         _report(topic, index, opened)
         committed = None if is_sole else self._watermark_of(topic_id, index, opened)
         partition = Partition(
-            Parts(topic, index, opened, self._flusher, self._clock, leader_epoch, committed),
+            Parts(
+                topic,
+                index,
+                opened,
+                self._flusher,
+                self._clock,
+                leader_epoch,
+                committed,
+                self._reserve,
+            ),
             decompressed_bytes_max=self._decompressed_bytes_max,
         )
         partition.is_incomplete = is_missing or opened.is_short

@@ -230,6 +230,17 @@ NODE_GROUPS: dict[str, tuple[Setting, ...]] = {
         in_ms("frame.receive.ms.max", 120_000, "Longest time that one request may take to arrive."),
     ),
     "Log": (
+        setting(
+            "log.reserve.bytes",
+            "long",
+            64 * MIB,
+            "Room in the data directory that is kept for a full disk: receiving, deleting and"
+            " committing offsets go on in it, while new messages are refused until twice as much"
+            " is free.",
+            unit="bytes",
+            least=MIB,
+            most=64 * 1024 * MIB,
+        ),
         in_ms(
             "log.checkpoint.interval.ms",
             5_000,

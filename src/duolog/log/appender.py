@@ -12,10 +12,10 @@ from duolog.config.topic import TopicConfig
 from duolog.log.marks import Marks
 from duolog.log.reader import LogReader
 from duolog.log.recovery import Recovered
+from duolog.log.refusals import not_written
 from duolog.log.runs import plan_runs
 from duolog.log.segment import Segment
 from duolog.log.walk import SEGMENT_OFFSETS_MAX
-from duolog.model.errors import StorageFailed
 from duolog.ports.disk import Disk, Syncable
 from duolog.records.header import BatchHeader
 
@@ -33,6 +33,7 @@ class Appender:
         "_failure",
         "_is_released",
         "_path",
+        "_puts_off_sync",
         "_reader",
         "_rescan_until",
         "_roll_above_bytes",
@@ -81,6 +82,9 @@ class Appender:
         self._directory_changed = True
         self._is_released = False
         """True if the directory was deleted: nothing may be written to its path any more."""
+        self._puts_off_sync = False
+        """True if nothing may count as durable now: the directory was deleted, or a full disk has
+        refused a file that must be durable with the records."""
         self._sync_limit = _NEVER
         self._staged: list[memoryview] = []
         self._staged_headers: list[BatchHeader] = []
@@ -226,7 +230,7 @@ class Appender:
         except OSError as second:
             # A part of a batch may be left past the end, where the next one would follow it.
             self._fail(second)
-        raise StorageFailed(f"the log could not be written: {error.strerror or error}") from error
+        raise not_written("the log", error) from error
 
     def _fail(self, error: OSError) -> None:
         """Refuses every write from now on."""
@@ -279,7 +283,7 @@ class Appender:
 
         An OSError changes nothing: the same targets are still due.
         """
-        if self._is_released:
+        if self._puts_off_sync and not self._may_sync():
             return [], self.durable_offset
         targets = list(self._unsynced)
         if self.end_offset > self.durable_offset:
@@ -290,6 +294,9 @@ class Appender:
         self._directory_changed = False
         self._sync_limit = _NEVER
         return targets, self.end_offset
+
+    def _may_sync(self) -> bool:
+        return not self._is_released
 
     def finish_sync(self, end_offset: int) -> None:
         """Notes that everything that the last `begin_sync` returned is synced."""

@@ -3,6 +3,7 @@
 Log derives from it.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import takewhile
 
@@ -14,6 +15,7 @@ from duolog.log.compaction import CompactionPlan, plan_compaction
 from duolog.log.marks import Marks, write_marks
 from duolog.log.receiver import Receiver
 from duolog.log.recovery import Recovered
+from duolog.log.refusals import not_written
 from duolog.log.retention import count_expired, is_too_old, seems_too_old
 from duolog.log.rewriting import Rewriter, Rewritten
 from duolog.log.segment import Segment
@@ -21,6 +23,10 @@ from duolog.log.swap import commit_swap, discard_cleaned, finish_swap
 from duolog.log.thinning import THINNED_BYTES_MIN, KeptRanges, Thinner, ThinningPlan
 from duolog.model.errors import StorageFailed
 from duolog.ports.disk import Disk, Syncable
+
+
+def always() -> bool:
+    return True
 
 
 class Cleaner(Receiver):
@@ -109,7 +115,11 @@ class Cleaner(Receiver):
         return retired
 
     def plan_compaction(
-        self, now_ms: int, up_to_offset: int | None = None
+        self,
+        now_ms: int,
+        up_to_offset: int | None = None,
+        *,
+        may_write: Callable[[], bool] = always,
     ) -> CompactionPlan | None:
         """Plan of a compaction by key; None if there is too little to gain.
 
@@ -122,7 +132,7 @@ class Cleaner(Receiver):
         if up_to_offset is not None:
             limit = min(limit, up_to_offset)
         return plan_compaction(
-            self._rewriter(),
+            self._rewriter(may_write),
             [each for each in self.segments[:-1] if each.end_offset <= limit],
             cleaned_offset=self.marks.cleaned_offset,
             start_offset=self.start_offset,
@@ -130,7 +140,12 @@ class Cleaner(Receiver):
         )
 
     def plan_thinning(
-        self, kept_ranges: KeptRanges, *, below_offset: int, bytes_min: int = THINNED_BYTES_MIN
+        self,
+        kept_ranges: KeptRanges,
+        *,
+        below_offset: int,
+        bytes_min: int = THINNED_BYTES_MIN,
+        may_write: Callable[[], bool] = always,
     ) -> ThinningPlan | None:
         """Plan to drop unwanted records below the offset; None if there is too little to gain.
 
@@ -149,10 +164,12 @@ class Cleaner(Receiver):
             return None
         if self._thinner is None:
             self._thinner = Thinner()
-        return self._thinner.plan(self._rewriter(), sealed, kept_ranges, bytes_min=bytes_min)
+        return self._thinner.plan(
+            self._rewriter(may_write), sealed, kept_ranges, bytes_min=bytes_min
+        )
 
-    def _rewriter(self) -> Rewriter:
-        return Rewriter(self._disk, self._path, self._config, self._cuts)
+    def _rewriter(self, may_write: Callable[[], bool]) -> Rewriter:
+        return Rewriter(self._disk, self._path, self._config, self._cuts, may_write)
 
     def swap(self, result: Rewritten) -> list[Segment]:
         """Puts new segments in place, durably; returns the replaced ones, as `expire` does.
@@ -224,5 +241,5 @@ class Cleaner(Receiver):
         try:
             write_marks(self._disk, self._path, marks)
         except OSError as error:
-            raise StorageFailed(f"the log's marks could not be written: {error}") from error
+            raise not_written("the log's marks", error) from error
         self.marks = marks

@@ -15,7 +15,7 @@ from duolog.config.topic import TopicConfig
 from duolog.log import timestamps
 from duolog.log.checked_batches import checked_batches
 from duolog.log.cleaner import Cleaner
-from duolog.log.epochs import EpochHistory, write_epochs
+from duolog.log.epochs import EpochHistory
 from duolog.log.marks import Marks, read_marks
 from duolog.log.quarantine import DamagedRange, merge_ranges, write_quarantine
 from duolog.log.reader import LogSlice
@@ -167,7 +167,7 @@ class Log(Cleaner):
 
         Holders of the log may go on with their duties; these do nothing any more.
         """
-        self._is_released = True
+        self._is_released = self._puts_off_sync = True
         self._drop_staged()
         self._unsynced.clear()
         for segment in self.segments:
@@ -178,13 +178,14 @@ class Log(Cleaner):
         reached it, or a later one, already."""
         is_new = self.epochs.assign(epoch, self.end_offset)
         if is_new and self._has_epochs_file:
-            self._save_epochs()
+            self.save_epochs()
         return is_new
 
     def _save_first_epochs(self) -> None:
         """Saves the epochs of a log that has none on disk; without records it needs none."""
         if not self._has_epochs_file and self._active.size:
-            self._save_epochs()
+            with suppress(OSError):
+                self.save_epochs()
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """The epoch and where it ended, as Kafka's OffsetForLeaderEpoch answers."""
@@ -274,8 +275,8 @@ class Log(Cleaner):
         self._reader.forget()
         self._set_active(segment)
         self.epochs.truncate_end(self.end_offset)
-        write_epochs(self._disk, self._path, self.epochs).sync()
-        self._has_epochs_file = True
+        if self.save_epochs():
+            self._unsynced.pop().sync()
         self._snapshots.remove_above(self.end_offset)
         # Its sync of the directory also makes the renames and removals here durable.
         write_quarantine(self._disk, self._path, self.damaged)

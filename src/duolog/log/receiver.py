@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from duolog.config.topic import TopicConfig
 from duolog.log.appender import Appender
-from duolog.log.epochs import EPOCHS_FILE, EpochHistory, write_epochs
+from duolog.log.epochs import EpochHistory, write_epochs
 from duolog.log.recovery import Recovered
-from duolog.ports.disk import Disk
+from duolog.log.refusals import not_written
+from duolog.ports.disk import Disk, is_no_room
 from duolog.records.header import BatchHeader
 
 
@@ -45,6 +46,9 @@ class Receiver(Appender):
                 self._staged_bytes += len(batch)
                 self.staged_end_offset = header.next_offset
             self.write_staged(now_ms)
+        except OSError as error:
+            # No segment could be begun; nothing is staged then.
+            raise not_written("the log", error) from error
         finally:
             self._take_epochs(header for header, _ in batches)
 
@@ -54,7 +58,7 @@ class Receiver(Appender):
             self.epochs.replay(header) for header in headers if header.base_offset < self.end_offset
         ]
         if any(begun):
-            self._save_epochs()
+            self.save_epochs()
 
     def skip_to(self, offset: int) -> None:
         """Continues at the offset, because the leader has no earlier records any more.
@@ -63,9 +67,13 @@ class Receiver(Appender):
         """
         assert not self._staged
         if offset > self.end_offset:
+            try:
+                following = self._create_segment(offset)
+            except OSError as error:
+                raise not_written("the log", error) from error
             self._active.end_offset = offset
             self.end_offset = self.staged_end_offset = offset
-            self._follow_with(self._create_segment(offset))
+            self._follow_with(following)
             self._set_active(self._active)
 
     def _leave_gap(self, header: BatchHeader, now_ms: int) -> None:
@@ -89,21 +97,30 @@ class Receiver(Appender):
         The new leader's log may go on with records of an earlier epoch.
         """
         if self.epochs.truncate_end(self.end_offset) and self._has_epochs_file:
-            self._save_epochs()
+            self.save_epochs()
 
-    def _save_epochs(self) -> None:
-        """Saves the epochs; durable with the next sync. A full disk is no failure.
+    def save_epochs(self) -> bool:
+        """Writes the epochs, durable with the next sync. False if the disk has no room for them.
 
-        Without the file a restart rebuilds the history from the batches. An outdated file would be
-        believed instead, so it goes; the next checkpoint saves the history again.
+        If an older file is there, nothing more counts as durable until it is replaced: a restart
+        would trust its epochs for records of a later one. Without a file it reads the batches.
         """
-        self._directory_changed = True
         try:
             self._unsynced.append(write_epochs(self._disk, self._path, self.epochs))
-            self._has_epochs_file = True
-        except OSError:
-            try:
-                self._disk.remove(f"{self._path}/{EPOCHS_FILE}")
-                self._has_epochs_file = False
-            except OSError as error:
-                self._fail(error)
+        except OSError as error:
+            if not is_no_room(error):
+                raise
+            self._puts_off_sync = self._has_epochs_file or self._is_released
+            return False
+        self._directory_changed = True
+        self._has_epochs_file = True
+        self._puts_off_sync = self._is_released
+        return True
+
+    @property
+    def lacks_epochs(self) -> bool:
+        """True while the epochs on disk are older than the log's."""
+        return self._puts_off_sync and not self._is_released
+
+    def _may_sync(self) -> bool:
+        return not self._is_released and self.save_epochs()

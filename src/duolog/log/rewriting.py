@@ -5,14 +5,16 @@ timestamps and producer sequences of kept records do not change. `Log.swap` puts
 place.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from errno import ENOSPC
 from typing import Protocol
 
 from duolog.config.topic import TopicConfig
 from duolog.log.checked_batches import read_checked_batches
 from duolog.log.cleaned_segment import CleanedSegment, CleanedWriter
 from duolog.log.segment import Segment
+from duolog.log.swap import discard_cleaned
 from duolog.log.walk import SEGMENT_OFFSETS_MAX
 from duolog.model.errors import CorruptBatch
 from duolog.ports.disk import Disk
@@ -65,6 +67,8 @@ class Rewriter:
     config: TopicConfig
     cuts: int
     """Number of truncations at the time of the plan; after another one the result is void."""
+    may_write: Callable[[], bool]
+    """False once the disk is full: a rewrite under way ends, and leaves nothing."""
 
     def rewrite(
         self, groups: Sequence[Neighbours], batch_filter: BatchFilter
@@ -72,8 +76,18 @@ class Rewriter:
         """Writes the new segments, durably; groups that would not change, or are damaged, are left
         out."""
         last_of_producer = _last_of_producers(segment for group in groups for segment in group)
-        found = ((group, self._rewrite(group, batch_filter, last_of_producer)) for group in groups)
-        return tuple((group, cleaned) for group, cleaned in found if cleaned is not None)
+        found: list[tuple[Neighbours, CleanedSegment]] = []
+        try:
+            for group in groups:
+                cleaned = self._rewrite(group, batch_filter, last_of_producer)
+                if cleaned is not None:
+                    found.append((group, cleaned))
+        except OSError:
+            # A full disk needs their room.
+            for _, cleaned in found:
+                discard_cleaned(self.disk, self.directory, cleaned.base_offset, cleaned.end_offset)
+            raise
+        return tuple(found)
 
     def neighbours(self, segments: Iterable[Segment]) -> Iterator[Neighbours]:
         """Groups of segments that can be merged without exceeding the largest segment size."""
@@ -102,6 +116,8 @@ class Rewriter:
         try:
             for segment in group:
                 for header, batch in read_checked_batches(segment):
+                    if not self.may_write():
+                        raise OSError(ENOSPC, "the disk has no room to rewrite segments")
                     # The last batch marks the segment's end: without it, recovery would take the
                     # offsets up to the next segment for lost.
                     must_stay = header.next_offset == end or header.base_offset in last_of_producer

@@ -11,6 +11,15 @@ class Health:
     def __init__(self) -> None:
         self._failed: dict[str, str] = {}
         self._fine: set[str] = set()
+        self.notes: dict[str, str] = {}
+        """Troubles that do not make the node less ready than others, by name."""
+
+    def note(self, name: str, trouble: str) -> None:
+        """Notes a trouble; an empty text ends it."""
+        if trouble:
+            self.notes[name] = trouble
+        else:
+            self.notes.pop(name, None)
 
     def set(self, name: str, ok: bool, reason: str = "") -> None:
         assert ok or reason, "a failed condition needs a reason"

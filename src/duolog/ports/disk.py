@@ -95,7 +95,9 @@ class Disk(Protocol):
 
     def remove_tree(self, path: str) -> None: ...
 
-    def free_bytes(self) -> int: ...
+    def free_bytes(self) -> int:
+        """Room that this process may use."""
+        ...
 
     def preallocate(self, path: str, size: int) -> None:
         """Makes a file of that size, or of an existing one, whose room nobody else can take.

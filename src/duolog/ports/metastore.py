@@ -18,6 +18,10 @@ class StoreUnavailable(Exception):
     """The store cannot answer now; a transaction may or may not have been committed."""
 
 
+class StoreFull(StoreUnavailable):
+    """The store's disk has no room for the transaction, which was rolled back."""
+
+
 class Compacted(Exception):
     """The watched revisions are no longer in the store: read everything again."""
 

@@ -17,9 +17,9 @@ FROZEN_SECONDS = 4.0
 RETURN_SECONDS_MAX = 60.0
 OPENING_SECONDS = 10.0
 LOOK_SECONDS = 0.2
-STEPS_MAX = 48
-"""Steps of long work that the openings of the partitions of a node may take; some, as a node does
-not read what it writes about groups itself before a snapshot is due (haste.py)."""
+STEPS_MAX = 110
+"""Steps of long work that the node may take until it leads again. Some sixty are for what else
+happens: changes of the catalog, and what the node wrote about groups itself and did not read."""
 
 
 async def hand_over(cluster: Cluster, watch: Watch, verdict: Verdict, faults: Faults) -> None:

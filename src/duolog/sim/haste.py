@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from duolog.broker import admission
-from duolog.broker.groups import read_ahead, shard
+from duolog.broker.groups import read_ahead, restoring
 from duolog.broker.queues import snapshots, topics, upkeep
 from duolog.core.groups import newest_records, snapshot
 
@@ -19,12 +19,11 @@ _LOWERED: tuple[tuple[Any, str, int], ...] = (
     (upkeep, "SNAPSHOT_AFTER_NS", 500_000),
     (upkeep, "RECLAIM_BYTES_MIN", 4 * 1024),
     (snapshots, "PIECE_BYTES", 512),
+    (read_ahead, "READ_COST_NS", 100_000),
     (snapshot, "PIECE_ROWS", 4),
-    (read_ahead, "RECORD_COST_NS", 8_000_000),
-    (read_ahead, "RECORD_COST_NS_MIN", 8_000_000),
     # Each record stands for many (host.py).
     (newest_records, "STEP_RECORDS", 1),
-    (shard, "REPLAYED_TOGETHER", 1),
+    (restoring, "REPLAYED_TOGETHER", 1),
     (admission, "STEPS_UNSEEN", 1),
 )
 

@@ -19,7 +19,9 @@ async def test_a_file_that_is_missing_is_named_and_not_etcd_blamed(
         {"cluster.name": "testing", "store.address": "etcds://127.0.0.1:1", name: str(absent)}
     )
     with pytest.raises(StartRefused) as refused:
-        await open_store(settings, DataDirectory(tmp_path), ManualClock(), lambda error: None)
+        await open_store(
+            settings, DataDirectory(tmp_path), ManualClock(), lambda error: None, lambda: False
+        )
     assert str(refused.value) == (
         f"The file {absent} ({name}) cannot be read: No such file or directory. Check the path."
     )

@@ -201,11 +201,11 @@ async def test_a_node_that_is_gone_unseen_for_long_leaves_the_topic_unmade(
 async def test_room_is_asked_for_this_nodes_share_only(new_catalog):
     catalog = await new_catalog(default_factor=1)
     asked = []
-    catalog.check_room = asked.append
+    catalog.check_room = lambda topic, partitions: asked.append((topic, partitions))
     await catalog.create_topic("orders", 6, {})
-    assert asked == [2]
+    assert asked == [("orders", 2)]
 
-    def refuse(partitions):
+    def refuse(topic, partitions):
         raise PolicyViolation("no room")
 
     catalog.check_room = refuse
@@ -216,7 +216,10 @@ async def test_room_is_asked_for_this_nodes_share_only(new_catalog):
 
 async def test_a_journal_lies_beside_its_topic_whatever_has_become_of_that(catalog, store):
     data = await catalog.create_topic("orders", 3, {})
-    await change(store, catalog, data, 0, leader=2, leader_epoch=4, in_sync=(2,), eligible=(1,))
+    before = {"incomplete": (1,), "unclean_epoch": 4}
+    await change(
+        store, catalog, data, 0, leader=2, leader_epoch=4, in_sync=(2,), eligible=(1,), **before
+    )
     await change(store, catalog, data, 1, leader=NO_LEADER, leader_epoch=5, in_sync=(3,))
     journal = await catalog.create_topic("__queue.orders", 3, {}, beside="orders")
     assert journal.beside == data.id
@@ -225,7 +228,8 @@ async def test_a_journal_lies_beside_its_topic_whatever_has_become_of_that(catal
         beside = catalog.partition_state(journal, index)
         assert beside.replicas == of_data.replicas
         assert (beside.leader, beside.in_sync) == (of_data.leader, of_data.in_sync)
-        assert (beside.leader_epoch, beside.eligible) == (0, ())
+        assert beside.eligible == of_data.eligible, "nothing was written that it could lack"
+        assert (beside.leader_epoch, beside.incomplete, beside.is_unclean) == (0, (), False)
 
 
 async def test_a_journal_grows_after_its_topic_and_stays_beside_it(catalog):

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.fakes.cluster_nodes import ManualClock
+from tests.harness.certificates import ClusterCertificates
 from tests.harness.peers import ECHO, PARK, Neighbour, Stranger, Stream, hello_of
 from tests.harness.ports import free_port
 
-from duolog.adapters.network import TcpNetwork
+from duolog.adapters.network import TcpNetwork, TlsNetwork
 from duolog.client.peers import LinkBounds, PeerLinks
 from duolog.client.reachability import Reachability
 from duolog.model.errors import Refusal
@@ -99,6 +100,25 @@ async def test_a_node_that_refuses_connections_is_unreachable_until_it_answers_a
             pass
     neighbour.close()
     await watch.close()
+
+
+@pytest.mark.parametrize("expired", [1, 2], ids=["caller", "answerer"])
+async def test_an_expired_certificate_makes_a_node_unreachable(tmp_path, expired: int) -> None:
+    certificates = ClusterCertificates(tmp_path)
+    own, theirs = (
+        TlsNetwork(*certificates.contexts(node, days_ago=40 if node == expired else 0))
+        for node in (1, 2)
+    )
+    neighbour = Neighbour(network=theirs, cluster="testing")
+    address = await neighbour.open()
+    links = PeerLinks(own, lambda _: address, lambda: hello_of(1), cluster="testing", bounds=QUICK)
+    watch = Watch(links)
+    for _ in range(20):
+        await watch.call()
+        await watch.looks(1)
+    assert watch.reachability.unreachable == (2,)
+    await watch.close()
+    neighbour.close()
 
 
 async def test_an_unreachable_node_stays_so_though_only_probes_try_it() -> None:

@@ -4,12 +4,21 @@ import errno
 
 import pytest
 from tests.fakes.disk import FakeDisk
-from tests.unit.log.workbench import PATH, SMALL, append, batch_of, open_log, sync
+from tests.unit.log.workbench import NOW_MS, PATH, SMALL, append, batch_of, open_log, sync
 
-from duolog.log.epochs import EPOCHS_FILE, EpochHistory, read_epochs
-from duolog.model.errors import StorageFailed
+from duolog.log.epochs import EPOCHS_FILE, EpochHistory
+from duolog.log.log import Log
+from duolog.records.header import read_header
+from duolog.records.patch import assign
 
 HISTORY = [(1, 0), (3, 10), (4, 20)]
+
+
+def copy(log: Log, epoch: int) -> None:
+    """Append a batch at the log's end, as a leader of that epoch sent it."""
+    batch = batch_of(b"a")
+    assign(batch, log.end_offset, epoch)
+    log.append_copied([(read_header(batch), memoryview(batch))], NOW_MS)
 
 
 def test_an_epoch_ends_where_the_next_one_begins() -> None:
@@ -131,34 +140,73 @@ def test_epochs_that_a_full_disk_refuses_are_rebuilt_and_no_outdated_ones_believ
     assert log.epochs.entries == [(1, 0), (2, 1)]
 
 
-def test_a_checkpoint_saves_what_a_full_disk_refused() -> None:
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_nothing_is_durable_before_epochs_that_a_full_disk_refused(is_idle: bool) -> None:
     disk = FakeDisk()
     log = open_log(disk)
     append(log, batch_of(b"a"), epoch=0)
     log.assign_epoch(1)
     log.checkpoint()
-    append(log, batch_of(b"b"), epoch=1)
+    sync(log)
+    assert log.durable_offset == 1
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE, times=-1)
     log.assign_epoch(2)
-    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE)
-    log.forget_idle_epoch()
-    assert not disk.exists(f"{PATH}/{EPOCHS_FILE}")
-    log.checkpoint()
-    stored = read_epochs(disk, PATH)
-    assert stored is not None
-    assert stored.entries == log.epochs.entries
+    if is_idle:
+        log.forget_idle_epoch()
+    assert log.lacks_epochs
+    append(log, batch_of(b"b"), epoch=2)
+    sync(log)
+    assert log.durable_offset == 1
+    assert log.needs_sync
+    disk.clear_faults()
+    sync(log)
+    assert not log.lacks_epochs
+    assert log.durable_offset == 2
+    disk.crash()
+    assert open_log(disk, recovery_point=2).epochs.entries == log.epochs.entries
 
 
-def test_epochs_that_can_neither_be_saved_nor_removed_end_all_writing() -> None:
+def test_a_copy_is_not_durable_before_its_epochs_either() -> None:
     disk = FakeDisk()
     log = open_log(disk)
-    append(log, batch_of(b"a"), epoch=0)
+    copy(log, epoch=1)
+    sync(log)
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE, times=2)
+    copy(log, epoch=2)
+    sync(log)
+    assert (log.end_offset, log.durable_offset) == (2, 1)
+    sync(log)
+    assert log.durable_offset == 2
+
+
+def test_a_log_cut_on_a_full_disk_counts_nothing_as_durable_before_its_epochs() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
+    for epoch in (1, 2):
+        log.assign_epoch(epoch)
+        append(log, batch_of(b"a"), epoch=epoch)
     log.checkpoint()
+    sync(log)
     disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE)
-    disk.fail("remove", errno.EIO, path_part=EPOCHS_FILE)
+    log.truncate_to(1)
+    assert log.lacks_epochs
+    append(log, batch_of(b"b"), epoch=2)
+    sync(log)
+    assert not log.lacks_epochs
+    assert log.durable_offset == 2
+
+
+def test_without_an_older_file_epochs_are_read_from_the_batches() -> None:
+    disk = FakeDisk()
+    log = open_log(disk)
     log.assign_epoch(1)
-    assert log.failure is not None
-    with pytest.raises(StorageFailed):
-        append(log, batch_of(b"b"), epoch=1)
+    append(log, batch_of(b"a"), epoch=1)
+    disk.fail("write", errno.ENOSPC, path_part=EPOCHS_FILE)
+    log.checkpoint()
+    sync(log)
+    assert log.durable_offset == 1
+    disk.crash()
+    assert open_log(disk, recovery_point=1).epochs.entries == [(1, 0)]
 
 
 def test_a_log_says_whether_it_has_reached_an_epoch() -> None:

@@ -64,7 +64,14 @@ class KeptRecords:
 
     async def _newest_snapshot(self, stored: StoredPartition, run: Run) -> NewestRecords | None:
         at_most = stored.end_offset
-        while (found := await stored.snapshot(at_most)) is not None:
+        while True:
+            try:
+                found = await stored.snapshot(at_most)
+            except OSError as error:
+                log.warning("groups' snapshots not read", partition=stored.index, error=str(error))
+                return None
+            if found is None:
+                return None
             offset, data = found
             try:
                 newest = await run(decode_snapshot(data))
@@ -79,14 +86,16 @@ class KeptRecords:
                 if newest.offset == offset and is_valid(newest, stored):
                     return newest
             at_most = offset - 1
-        return None
 
     def keep_only(self, held: Collection[StoredPartition]) -> None:
-        """Forgets copies that this node does not hold any more."""
-        identities = {stored.index: stored.identity for stored in held}
+        """Forgets copies that this node does not hold any more, and what is not valid now."""
+        copies = {stored.index: stored for stored in held}
         for index, kept in list(self._kept.items()):
-            if identities.get(index) is not kept.identity:
+            stored = copies.get(index)
+            if stored is None or stored.identity is not kept.identity:
                 del self._kept[index]
+            elif kept.newest is not None and not is_valid(kept.newest, stored):
+                kept.newest = None
 
     def _bound(self, used: Kept) -> None:
         sizes = {

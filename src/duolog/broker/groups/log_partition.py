@@ -16,7 +16,10 @@ SNAPSHOT = "groups"
 class LogPartition:
     """StoredPartition over the log of a partition that this node leads or follows."""
 
-    def __init__(self, partition: "Partition", disk: "Disk", decompressed_bytes_max: int) -> None:
+    def __init__(
+        self, partition: "Partition", node: int, disk: "Disk", decompressed_bytes_max: int
+    ) -> None:
+        self._node = node
         self._partition = partition
         self._log = partition.log
         self._disk = disk
@@ -26,6 +29,10 @@ class LogPartition:
     @property
     def identity(self) -> object:
         return self._log
+
+    @property
+    def is_in_sync(self) -> bool:
+        return self._node in self._partition.in_sync
 
     @property
     def start_offset(self) -> int:

@@ -78,7 +78,7 @@ class OffsetStore(Protocol):
         ...
 
     def held(self) -> list[StoredPartition]:
-        """This node's copies that are in sync, so that it may be elected to lead them."""
+        """All of this node's copies."""
         ...
 
     async def append(self, tenure: Tenure, records: Sequence[KeyValue]) -> None:
@@ -151,17 +151,13 @@ class TopicOffsetStore:
         return self._stored(held)
 
     def held(self) -> list[StoredPartition]:
-        node, routes = self._broker.node_id, self._broker.routes
+        routes = self._broker.routes
         found = (routes.get((OFFSETS_TOPIC, index)) for index in range(self.partitions))
-        return [
-            self._stored(partition)
-            for partition in found
-            if partition is not None and node in partition.in_sync
-        ]
+        return [self._stored(partition) for partition in found if partition is not None]
 
     def _stored(self, partition: "Partition") -> StoredPartition:
         bytes_max = self._broker.settings.integer("decompressed.bytes.max")
-        return LogPartition(partition, self._broker.disk, bytes_max)
+        return LogPartition(partition, self._broker.node_id, self._broker.disk, bytes_max)
 
     async def _up_to_date(self, tenure: Tenure) -> "Partition":
         """Returns the partition once this node's catalog is as recent as its election: offsets of

@@ -31,6 +31,11 @@ class StoredPartition(Protocol):
         ...
 
     @property
+    def is_in_sync(self) -> bool:
+        """True if this copy may be elected."""
+        ...
+
+    @property
     def start_offset(self) -> int: ...
 
     @property
@@ -96,6 +101,9 @@ def reading(
     while True:
         if not is_valid(newest, stored):
             _restart(newest, stored)
+        if newest.offset >= newest.dense_from:
+            # It would keep the files of removed segments open.
+            newest.version = None
         if newest.offset >= end_offset:
             return list(newest.values.items())
         yield from _read_some(newest, stored, end_offset)

@@ -1,8 +1,8 @@
 """Reads the offsets topic in the background and writes snapshots: they make a leader's start short.
 
-Every replica does so, because a leader's disk goes with the leader. A snapshot is due when what a
-successor would have to read costs READ_COST_NS of CPU, and as much as the snapshot itself. Reads
-while nothing urgent is admitted, and takes at most a fifth of the event loop's time.
+Every replica in sync does so, because a leader's disk goes with the leader. A snapshot is due when
+what a successor would have to read costs READ_COST_NS of CPU, and as much as the snapshot itself.
+Reads while nothing urgent is admitted, and takes at most a fifth of the event loop's time.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
 from duolog.broker.admission import Admission
-from duolog.broker.groups.kept_records import KeptRecords
+from duolog.broker.groups.kept_records import Kept, KeptRecords
 from duolog.broker.groups.prefix import StoredPartition, is_valid, reading
 from duolog.core.groups.newest_records import NewestRecords
 from duolog.core.groups.snapshot import encode_snapshot
@@ -24,6 +24,8 @@ LOOK_S = 1.0
 """Interval of looking whether enough has come."""
 READ_COST_NS = 200_000_000
 """CPU time that a successor may spend on records beyond the snapshot."""
+READS_PER_SNAPSHOT = 4
+"""What is in memory is kept nearer to the end: reading sooner costs no more in all."""
 RECORD_COST_NS = 2_000
 """CPU time of reading one record, before any was measured."""
 RECORD_COST_NS_MIN = 500
@@ -72,8 +74,8 @@ class ReadAhead:
         self._kept.keep_only(held)
         for stored in held:
             try:
-                if await self._is_due(stored):
-                    await self._read(stored)
+                if stored.is_in_sync:
+                    await self._look_at(stored)
             except (OSError, Refusal) as error:
                 # Only the next leader's start takes longer; the next look tries again.
                 log.warning("groups not read ahead", partition=stored.index, error=str(error))
@@ -83,32 +85,51 @@ class ReadAhead:
             await asyncio.sleep(LOOK_S)
             await self.look()
 
-    async def _is_due(self, stored: StoredPartition) -> bool:
+    async def _look_at(self, stored: StoredPartition) -> None:
+        kept = await self._known(stored)
+        if kept.is_doubtful:
+            return
+        assert kept.snapshot_offset is not None
+        snapshot_ns = self._cost_ns(stored, kept.snapshot_offset)
+        writes = snapshot_ns >= max(self._read_cost_ns, ROW_COST_NS * kept.rows)
+        newest = kept.newest
+        if writes or (
+            newest is not None
+            and self._cost_ns(stored, newest.offset) >= self._read_cost_ns / READS_PER_SNAPSHOT
+        ):
+            newest = await self._read(stored)
+        if writes and newest is not None:
+            await self._write(stored, newest)
+        self._kept.release(stored)
+
+    async def _known(self, stored: StoredPartition) -> Kept:
         kept = self._kept.of(stored)
         if kept.snapshot_offset is None:
             await self._kept.recall(stored, self.run_gently)
-            self._kept.release(stored)
             kept = self._kept.of(stored)
-        if kept.is_doubtful or kept.snapshot_offset is None:
-            return False
-        behind = stored.settled_offset - kept.snapshot_offset
-        least_ns = max(self._read_cost_ns, ROW_COST_NS * kept.rows)
-        return behind * self._record_cost_ns >= least_ns
+        elif kept.snapshot_offset > stored.end_offset:
+            # The log was cut, and the snapshot with it.
+            kept.snapshot_offset = stored.start_offset
+        return kept
 
-    async def _read(self, stored: StoredPartition) -> None:
+    def _cost_ns(self, stored: StoredPartition, offset: int) -> float:
+        """CPU time of reading from the offset on."""
+        return (stored.settled_offset - offset) * self._record_cost_ns
+
+    async def _read(self, stored: StoredPartition) -> NewestRecords:
         newest = await self._kept.recall(stored, self.run_gently)
         begun_offset, begun_ns = newest.offset, self._spent_ns
         await self.run_gently(reading(newest, stored, stored.settled_offset))
         self._measure(newest.offset - begun_offset, self._spent_ns - begun_ns)
-        await self._write(stored, newest)
-        self._kept.release(stored)
+        self._kept.of(stored).is_doubtful = newest.is_doubtful
+        return newest
 
     async def _write(self, stored: StoredPartition, newest: NewestRecords) -> None:
         kept, offset = self._kept.of(stored), newest.offset
-        kept.snapshot_offset, kept.rows = offset, len(newest.values)
-        kept.is_doubtful = newest.is_doubtful
         if newest.is_doubtful or offset > stored.settled_offset or not is_valid(newest, stored):
             return
+        # Also if it fails: a disk that cannot take it is not asked again each second.
+        kept.snapshot_offset, kept.rows = offset, len(newest.values)
         data = await self.run_gently(encode_snapshot(newest))
         newest.content_bytes = min(newest.content_bytes, len(data))
         await stored.write_snapshot(offset, data)

@@ -5,8 +5,8 @@ shard is closed and discarded; the next leader reads the same state.
 """
 
 import asyncio
-from collections.abc import Callable, Container, Generator, Iterable
-from typing import NamedTuple, TypeVar, assert_never
+from collections.abc import Callable, Container, Generator
+from typing import TypeVar, assert_never
 
 from duolog.broker.admission import Admission
 from duolog.broker.groups.alarm import Alarm
@@ -15,8 +15,8 @@ from duolog.broker.groups.kept_records import KeptRecords
 from duolog.broker.groups.offset_store import OffsetStore, Tenure
 from duolog.broker.groups.parking import Parking
 from duolog.broker.groups.prefix import reading
+from duolog.broker.groups.restoring import Restored, restoring
 from duolog.broker.groups.writer import GroupWriter
-from duolog.core.groups.formats import UnreadableRecord, decode
 from duolog.core.groups.group import Group
 from duolog.core.groups.messages import Answer, Effect, Reply, Ticket, Write
 from duolog.core.groups.settings import GroupSettings
@@ -32,16 +32,8 @@ RELOAD_S = 0.1
 """Pause before the groups are read again, while it is uncertain that this node leads."""
 DEAF_MS = 100
 """Interval at which a shard looks whether its node leads again."""
-REPLAYED_TOGETHER = 8
-"""Records decoded in one step; each takes about 6 us."""
 
 Result = TypeVar("Result")
-
-
-class Restored(NamedTuple):
-    groups: dict[str, Group]
-    committed: dict[str, list[Group]]
-    """Groups with offsets of a topic, by the topic's name."""
 
 
 class GroupShard:
@@ -67,6 +59,7 @@ class GroupShard:
         self._on_unknown = on_unknown
         self._deadlines = Deadlines()
         self._expiry_due_ms = 0
+        self._expiring: asyncio.Task[None] | None = None
         self._is_deaf = False
         """True if members may have spoken in vain, because this node did not lead for a while."""
         self._rebalancing: dict[str, int] = {}
@@ -96,6 +89,8 @@ class GroupShard:
         if self.loading is not None:
             self.loading.cancel()
             self.loading = None
+        if self._expiring is not None:
+            self._expiring.cancel()
         self._parking.refuse_all(refusal)
 
     def check_open(self) -> None:
@@ -167,9 +162,24 @@ class GroupShard:
             self.perform(group, group.tick(now))
         if now.monotonic_ms >= self._expiry_due_ms:
             self._expire_next(now)
-            for group in list(self.groups.values()):
-                self.perform(group, group.expire(now))
+            if self._expiring is None:
+                self._expiring = asyncio.get_running_loop().create_task(self._expire())
+                self._expiring.add_done_callback(self._expired)
         self._set_alarm()
+
+    async def _expire(self) -> None:
+        async with self._admission.admitted() as budget:
+            for group in list(self.groups.values()):
+                if not self.is_open:
+                    return
+                if self.groups.get(group.id) is group:
+                    self.perform(group, group.expire(self.now()))
+                await budget.rest()
+
+    def _expired(self, expiring: asyncio.Task[None]) -> None:
+        self._expiring = None
+        if not expiring.cancelled() and (error := expiring.exception()) is not None:
+            log.error("offsets not expired", partition=self.tenure.partition, error=str(error))
 
     def written(self, group_id: str, write: Write) -> None:
         if self.is_open:
@@ -195,7 +205,7 @@ class GroupShard:
                 if tenure is self.tenure:
                     await asyncio.sleep(RELOAD_S)
         # No await from here on, so that the state that was read is the state that is served.
-        self.groups = found.groups
+        self.groups, self._deadlines = found.groups, found.deadlines
         self._closed = self.loading = None
         self._expire_next(self.now())
         for topic in sorted(found.committed.keys()):
@@ -206,7 +216,7 @@ class GroupShard:
         if self.groups:
             log.info("groups read", partition=self.tenure.partition, groups=len(self.groups))
 
-    async def _read(self) -> "Restored":
+    async def _read(self) -> Restored:
         """Reads the groups as compaction would leave them: the newest record of each key.
 
         Goes on from what this node has read before, whoever led meanwhile. Decoding only the
@@ -217,7 +227,9 @@ class GroupShard:
         newest = await self._kept.recall(stored, self.read_resting)
         records = await self.read_resting(reading(newest, stored, end_offset))
         self._kept.release(stored)
-        restored = await self.read_resting(self._restoring(records))
+        restored = await self.read_resting(
+            restoring(records, self._settings, self.tenure.partition, self.now)
+        )
         if not self._store.leads(self.tenure):
             raise NotLeader("the group's partition is led elsewhere")
         return restored
@@ -226,39 +238,6 @@ class GroupShard:
         """Runs all steps of reading groups: once admitted, and resting between them."""
         async with self._admission.admitted() as budget:
             return await budget.run(steps)
-
-    def _restoring(
-        self, records: Iterable[tuple[bytes, bytes]]
-    ) -> Generator[None, None, "Restored"]:
-        """Makes the groups of their records, and sets their deadlines."""
-        groups: dict[str, Group] = {}
-        for number, (key, value) in enumerate(records):
-            if number % REPLAYED_TOGETHER == 0:
-                yield
-            try:
-                record = decode(key, value)
-            except UnreadableRecord as error:
-                log.warning(
-                    "group record skipped", partition=self.tenure.partition, error=str(error)
-                )
-                continue
-            if record.group_id not in groups:
-                groups[record.group_id] = Group(record.group_id, self._settings)
-            groups[record.group_id].replay(record)
-        restored = Restored({}, {})
-        self._deadlines = Deadlines()
-        for group in groups.values():
-            yield
-            group.loaded(self.now())
-            if group.is_forgettable:
-                continue
-            restored.groups[group.id] = group
-            for topic in {at.topic for at in group.ledger.offsets}:
-                restored.committed.setdefault(topic, []).append(group)
-            deadline_ms = group.next_deadline_ms()
-            if deadline_ms is not None:
-                self._deadlines.set(group.id, deadline_ms)
-        return restored
 
     def _settle(self, group: Group) -> None:
         """Drops an empty group, or updates its deadline; called after each event."""

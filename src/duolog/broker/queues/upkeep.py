@@ -253,6 +253,6 @@ def _advance_start(partition: Partition, offset: int) -> None:
     is_worth = len(kept.segments) > 1 or first.size >= RECLAIM_BYTES_MIN
     if offset > kept.start_offset and first.end_offset <= offset and is_worth:
         try:
-            kept.advance_start(offset)
+            partition.advance_start(offset)
         except Refusal as refusal:
             log.error("space of done messages not reclaimed", error=str(refusal))

@@ -40,6 +40,9 @@ BACK_OFF_S_MAX = 1.0
 RETRY_S = 0.1
 """Pause before a partition that could not be copied is fetched again."""
 
+PUT_OFF_S_MAX = 5.0
+"""Longest pause before a partition is fetched again that this node's disk did not take."""
+
 GATHER_S = 0.005
 """Time to gather new partitions before a pending request is cancelled for their sake."""
 
@@ -89,6 +92,8 @@ class Copier:
         """Partitions whose leader has more data → offset of our last request."""
         self._refused: dict[PlaceKey, str] = {}
         """Partitions whose last answer was corrupt → the reason."""
+        self._put_off_s: dict[PlaceKey, float] = {}
+        """Partitions whose last answer this node could not write → the next pause."""
         self._session = NO_SESSION
         self._sequence = 0
         self._back_off_s = BACK_OFF_S_MIN
@@ -128,6 +133,7 @@ class Copier:
             self._changed.pop(key, None)
             self._later.pop(key, None)
             self._refused.pop(key, None)
+            self._put_off_s.pop(key, None)
             self._doubt(key)
             # No longer named: an answer in flight must not be applied to a copy that is made anew.
             if self._named.pop(key, None) is not None:
@@ -300,12 +306,12 @@ class Copier:
         except CorruptBatch as damage:
             self._refuse(key, partition, str(damage))
             return
-        except Refusal as refusal:
-            # This node's own disk failed, and has been reported.
-            log.warning("copy not written", reason=str(refusal), **_place(partition))
-            self._retry_later(key)
+        except Refusal:
+            # This node's own disk failed or is full, and has been reported.
+            self._put_off(key)
             return
         self._refused.pop(key, None)
+        self._put_off_s.pop(key, None)
         if not result.must_be_answered(named.next_offset):
             return
         if self._is_brought_in(partition):
@@ -346,6 +352,12 @@ class Copier:
             partition.skip_to(result.next_offset)
             self._reached[key] = result.next_offset
             partition.adopt(result.high_watermark, result.start_offset, result.end_offset)
+
+    def _put_off(self, key: PlaceKey) -> None:
+        """Fetches a partition again that this node could not write, each time later."""
+        pause_s = self._put_off_s.get(key, RETRY_S)
+        self._put_off_s[key] = min(2 * pause_s, PUT_OFF_S_MAX)
+        self._name_later(key, asyncio.get_running_loop().time() + pause_s)
 
     def _retry_later(self, key: PlaceKey) -> None:
         self._name_later(key, asyncio.get_running_loop().time() + RETRY_S)

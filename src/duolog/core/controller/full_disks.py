@@ -15,6 +15,8 @@ which follows it no more once it knows its own epoch. The node that leaves lacks
 moment, and comes back by copying what it missed, once it has room.
 """
 
+from collections.abc import Collection
+
 from msgspec.structs import replace
 
 from duolog.core.controller.census import Census
@@ -55,24 +57,42 @@ def _decide(part: Group, census: Census, now_ms: int) -> Decision | None:
     if not leaving:
         return None
     leader = part[0].state.leader
-    successor = _successor(part, census) if leader in leaving else leader
+    if leader not in leaving:
+        return _without(part, leaving, census, now_ms)
+    successor = _successor(part, census)
     if successor is None:
         return None
     live = census.live[successor]
+    states = [
+        elected(
+            replace(member.state, in_sync=_with_room(member, census), eligible=()),
+            successor,
+            live.epoch,
+        )
+        for member in part
+    ]
+    text = f"{_full(leaving)}; node {successor} leads after node {leader}."
+    event = Event(now_ms, "leader moved", part[0].text, text)
+    return Decision(difference(part, states), (live,), (event,))
+
+
+def _without(part: Group, leaving: Collection[int], census: Census, now_ms: int) -> Decision | None:
+    """Takes followers out of the sets. Eligible replicas do not enter for them: only their leader
+    knows how far they are."""
     states = []
     for member in part:
-        kept = _with_room(member, census)
-        state = replace(member.state, in_sync=kept, eligible=())
-        states.append(state if successor == leader else elected(state, successor, live.epoch))
-    changes = difference(part, states)
-    if not changes:
-        return None
-    elects = (live,) if successor != leader else ()
-    return Decision(changes, elects, (_event(part, leaving, successor, now_ms),))
+        kept = tuple(node for node in member.state.in_sync if node not in leaving)
+        able = [node for node in kept if node in _with_room(member, census)]
+        if len(able) < least_in_sync(member):
+            return None
+        states.append(replace(member.state, in_sync=kept, eligible=()))
+    text = f"{_full(leaving)}: writes do not wait for it. It copies again once it has room."
+    event = Event(now_ms, "replica left", part[0].text, text)
+    return Decision(difference(part, states), (), (event,))
 
 
 def _complete(member: Member, census: Census) -> list[int]:
-    """Complete replicas that the others reach; the leader is one."""
+    """Complete replicas that the others reach, the leader among them."""
     found = complete_replicas(member, census)
     return [node for node in found if not census.is_doubted(node)]
 
@@ -95,11 +115,5 @@ def _successor(part: Group, census: Census) -> int | None:
     return min(fitting, key=census.reluctance, default=None)
 
 
-def _event(part: Group, leaving: tuple[int, ...], successor: int, now_ms: int) -> Event:
-    leader = part[0].state.leader
-    full = f"The disk of {text_of(leaving)} is full"
-    if successor != leader:
-        text = f"{full}; node {successor} leads after node {leader}."
-        return Event(now_ms, "leader moved", part[0].text, text)
-    text = f"{full}: writes do not wait for it. It copies again once it has room."
-    return Event(now_ms, "replica left", part[0].text, text)
+def _full(leaving: Collection[int]) -> str:
+    return f"The disk of {text_of(tuple(leaving))} is full"

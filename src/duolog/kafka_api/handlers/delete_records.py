@@ -46,5 +46,5 @@ async def _delete(broker: Broker, name: str, index: int, offset: int) -> int:
         raise OffsetOutOfRange(
             f"offset {offset} is not between 0 and the high watermark {partition.high_watermark}"
         )
-    partition.log.advance_start(offset)
+    partition.advance_start(offset)
     return partition.log.start_offset

@@ -13,6 +13,8 @@ KINDS: dict[str, Fault] = {
     "pause": processes.KINDS["pause"],
     "power-cut": processes.KINDS["power-cut"],
     "isolate": links.KINDS["isolate"],
+    "cut-between-nodes": links.KINDS["cut-between-nodes"],
+    "cut-from-nodes": links.KINDS["cut-from-nodes"],
 }
 
 

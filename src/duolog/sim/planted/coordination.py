@@ -4,7 +4,9 @@ from typing import Any
 
 import msgspec
 
-from duolog.broker.groups.shard import GroupShard, Restored
+from duolog.broker.groups.deadlines import Deadlines
+from duolog.broker.groups.restoring import Restored
+from duolog.broker.groups.shard import GroupShard
 from duolog.broker.groups.writer import GroupWriter
 from duolog.core.controller import elections
 from duolog.core.controller.census import Census, Standing
@@ -30,7 +32,7 @@ def _written_at_once(self: Any, group_id: str, write: Any) -> None:
 
 
 async def _read_nothing(self: Any) -> Restored:
-    return Restored({}, {})
+    return Restored({}, Deadlines(), {})
 
 
 MISTAKES: dict[str, Mistake] = {

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
-from duolog.sim.planted import busyness, coordination, queues, replication
+from duolog.sim.planted import coordination, queues, replication, service
 from duolog.sim.planted.mistake import Mistake
 
 PLANTED: Mapping[str, Mistake] = MappingProxyType(
-    {**replication.MISTAKES, **coordination.MISTAKES, **queues.MISTAKES, **busyness.MISTAKES}
+    {**replication.MISTAKES, **coordination.MISTAKES, **queues.MISTAKES, **service.MISTAKES}
 )
 
 

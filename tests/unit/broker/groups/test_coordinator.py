@@ -10,6 +10,7 @@ from tests.fakes.group_shell import (
     settle,
 )
 
+from duolog.broker.admission import TURN_NS
 from duolog.broker.groups.coordinator import GroupCoordinator
 from duolog.core.groups.formats import decode
 from duolog.core.groups.ledger import OffsetForgotten, TopicPartition
@@ -345,3 +346,30 @@ async def test_a_rebalance_that_takes_long_is_not_waited_for(
     assert coordinator.rebalancing() != ()
     clock.at_ms += REBALANCE_AWAITED_MS_MAX
     assert coordinator.rebalancing() == ()
+
+
+class SlowClock(SetClock):
+    """Every look finds that the turn is used up."""
+
+    def thread_ns(self) -> int:
+        self.looks = getattr(self, "looks", 0) + 1
+        return self.looks * TURN_NS
+
+
+async def test_offsets_of_many_groups_expire_in_short_turns(store: MemoryOffsetStore) -> None:
+    clock = SlowClock()
+    settings = GroupSettings(offsets_retention_ms=DAY_MS)
+    coordinator = new_coordinator(store, clock, settings)
+    await coordinator.start(TOPICS)
+    for number in range(40):
+        await coordinator.commit(f"g{number}", commit_of(1))
+    clock.at_ms += 2 * DAY_MS
+    coordinator.tick()
+    await asyncio.sleep(0)
+    left = [len(coordinator.groups)]
+    while left[-1]:
+        await asyncio.sleep(0)
+        left.append(len(coordinator.groups))
+        assert len(left) < 1_000
+    assert len(set(left)) > 10
+    await coordinator.stop()

@@ -1,5 +1,6 @@
 """A snapshot and what follows it say what the whole log says, whatever happened to either."""
 
+import errno
 from collections.abc import Generator, Iterator
 from random import Random
 from typing import TypeVar
@@ -58,11 +59,19 @@ def records_of(copy: LogCopy) -> list[Record]:
 CONTROL_KEY = b"\0\0\0\1"
 
 
+class FixedPrice(ReadAhead):
+    """Reading one record costs a nanosecond."""
+
+    def _measure(self, records: int, spent_ns: int) -> None:
+        self._record_cost_ns = 1
+
+
 def read_ahead(copy: LogCopy, kept: KeptRecords, *, records: int = 1) -> ReadAhead:
+    """A snapshot is due after so many records."""
     clock = SetClock()
-    return ReadAhead(
-        clock, Admission(clock), kept, lambda: [copy.stored], read_cost_ns=records * 500
-    )
+    ahead = FixedPrice(clock, Admission(clock), kept, lambda: [copy.stored], read_cost_ns=records)
+    ahead._measure(0, 0)
+    return ahead
 
 
 def committed(group: int, partition: int, offset: int) -> KeyValue:
@@ -176,6 +185,11 @@ class History:
     def truth(self) -> dict[bytes, bytes]:
         newest: dict[bytes, bytes | None] = dict(record for _, record in self.log if record)
         return {key: value for key, value in newest.items() if value is not None}
+
+
+@pytest.fixture(autouse=True)
+def cheap_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duolog.broker.groups.read_ahead.ROW_COST_NS", 0)
 
 
 @pytest.fixture
@@ -330,7 +344,7 @@ async def test_compaction_in_the_midst_of_reading_brings_no_group_back(short_pie
 
 
 async def test_nothing_beyond_damage_is_written_to_a_snapshot(
-    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     copy, kept = LogCopy(FakeDisk()), KeptRecords()
     for number in range(30):
@@ -341,11 +355,16 @@ async def test_nothing_beyond_damage_is_written_to_a_snapshot(
     await read_ahead(copy, kept).look()
     assert snapshots(copy) == []
     assert len(await read(copy, kept)) == 29
+    # It would be read anew each time.
+    begun = offsets_read(copy, kept, monkeypatch)
+    copy.append(committed(0, 0, 31))
+    await read_ahead(copy, kept).look()
+    assert begun == []
 
 
 async def test_a_snapshot_waits_until_it_is_worth_its_cost() -> None:
     copy, kept = LogCopy(FakeDisk()), KeptRecords()
-    ahead = read_ahead(copy, kept, records=400)
+    ahead = read_ahead(copy, kept, records=100)
     for number in range(99):
         copy.append(committed(number, 0, number))
     await ahead.look()
@@ -420,3 +439,68 @@ async def test_what_was_read_of_a_longer_log_is_not_used() -> None:
     await read(copy, kept)
     copy.log.truncate_to(90)
     assert dict(await read(copy, kept)) == await read_everything(copy)
+
+
+async def test_what_is_kept_holds_no_file_of_a_segment_that_was_compacted_away() -> None:
+    copy, kept = await filled()
+    newest = await kept.recall(copy.stored, run)
+    assert newest.version is None
+    for number in range(20):
+        copy.append(committed(0, 1, number))
+    kept = KeptRecords()
+    for name in snapshots(copy):
+        copy.disk.remove(f"{PATH}/{name}")
+    # Begun, and given up.
+    newest = await kept.recall(copy.stored, run)
+    assert newest.version is not None
+    copy.compact()
+    kept.keep_only([copy.stored])
+    assert kept.of(copy.stored).newest is None
+
+
+async def test_a_snapshot_that_was_cut_away_is_written_anew() -> None:
+    copy, kept = await filled()
+    copy.cut(90)
+    assert snapshots(copy) == []
+    await read_ahead(copy, kept).look()
+    assert snapshots(copy) == [f"{offset_name(90)}.{SNAPSHOT}"]
+
+
+async def test_a_disk_that_cannot_read_snapshots_has_the_log() -> None:
+    copy, _ = await filled()
+    copy.disk.fail("open", path_part=SNAPSHOT, times=9)
+    assert len(await read(copy, KeptRecords())) == 3
+
+
+async def test_a_full_disk_costs_the_snapshot_alone() -> None:
+    copy, kept = LogCopy(FakeDisk()), KeptRecords()
+    copy.append(committed(0, 0, 1))
+    copy.disk.fail("write", errno.ENOSPC, path_part=SNAPSHOT)
+    await read_ahead(copy, kept).look()
+    assert snapshots(copy) == []
+    copy.append(committed(0, 0, 2))
+    await read_ahead(copy, kept).look()
+    assert snapshots(copy) != []
+
+
+async def test_a_copy_out_of_sync_is_not_read_ahead() -> None:
+    copy, kept = LogCopy(FakeDisk()), KeptRecords()
+    copy.append(committed(0, 0, 1))
+    copy.in_sync = (2,)
+    await read_ahead(copy, kept).look()
+    assert snapshots(copy) == []
+
+
+async def test_memory_is_nearer_to_the_end_than_the_snapshot() -> None:
+    copy, kept = LogCopy(FakeDisk()), KeptRecords()
+    ahead = read_ahead(copy, kept, records=100)
+    for number in range(100):
+        copy.append(committed(number, 0, number))
+    await ahead.look()
+    for number in range(30):
+        copy.append(committed(number, 0, number))
+    await ahead.look()
+    newest = kept.of(copy.stored).newest
+    assert newest is not None
+    assert newest.offset == 130
+    assert snapshots(copy) == [f"{offset_name(100)}.{SNAPSHOT}"]

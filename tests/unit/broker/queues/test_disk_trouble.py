@@ -1,7 +1,7 @@
 """Queues on a disk that takes its time, or has no room: what is told is true all the same."""
 
 import asyncio
-from errno import ENOSPC
+from errno import EIO
 from typing import Any
 
 import pytest
@@ -90,12 +90,14 @@ def test_a_purge_takes_nothing_that_is_acknowledged_after_it(
     assert bodies(house.receive("work")) == ["late"]
 
 
-def test_a_full_disk_refuses_a_receive_and_hides_nothing(house: QueueHouse, disk: HeldDisk) -> None:
+def test_a_failed_write_refuses_a_receive_and_hides_nothing(
+    house: QueueHouse, disk: HeldDisk
+) -> None:
     house.create("work")
     house.send("work", Outgoing("a"))
     house.receive("work", visibility_ms=0)
     house.settle()
-    disk.fail("write", ENOSPC, path_part=JOURNAL)
+    disk.fail("write", EIO, path_part=JOURNAL)
     with pytest.raises(StorageFailed):
         house.receive("work")
     assert house.queue("work").counts() == (1, 0, 0)
@@ -127,13 +129,13 @@ def test_a_message_is_not_forgotten_before_it_is_certain_that_it_is_done(
     assert house.queue("work").partitions[0].data.log.start_offset == 1
 
 
-def test_a_full_disk_refuses_a_deletion_which_can_be_repeated(
+def test_a_failed_write_refuses_a_deletion_which_can_be_repeated(
     house: QueueHouse, disk: HeldDisk
 ) -> None:
     house.create("work")
     house.send("work", Outgoing("a"))
     (received,) = house.receive("work")
-    disk.fail("write", ENOSPC, path_part=JOURNAL)
+    disk.fail("write", EIO, path_part=JOURNAL)
     with pytest.raises(StorageFailed):
         house.delete("work", received.receipt_handle)
     assert house.queue("work").counts() == (0, 1, 0)
@@ -148,7 +150,7 @@ def test_who_waits_is_served_when_the_disk_works_again(house: QueueHouse, disk: 
     house.receive("work")
     house.park("work", first := [])
     house.park("work", second := [])
-    disk.fail("write", ENOSPC, path_part=JOURNAL)
+    disk.fail("write", EIO, path_part=JOURNAL)
     house.send("work", Outgoing("a"))
     house.settle()
     assert [type(answer) for answer in first] == [StorageFailed]
@@ -164,7 +166,7 @@ def test_a_repetition_is_recognised_although_a_write_has_failed(
     (received,) = house.receive("work.fifo")
     disk.is_held = True
     first = house.send_later("work.fifo", Outgoing("b", group_id="g", deduplication_id="2"))
-    disk.fail("write", ENOSPC, path_part=JOURNAL)
+    disk.fail("write", EIO, path_part=JOURNAL)
     refused = house.delete_later("work.fifo", received.receipt_handle)
     assert [type(answer) for answer in refused] == [StorageFailed]
     again = house.send_later("work.fifo", Outgoing("b", group_id="g", deduplication_id="2"))
@@ -176,7 +178,7 @@ def test_a_repetition_is_recognised_although_a_write_has_failed(
 def test_a_failed_send_leaves_no_trace(house: QueueHouse, disk: HeldDisk) -> None:
     house.create("work.fifo", FifoQueue="true")
     message = Outgoing("a", group_id="g", deduplication_id="1")
-    disk.fail("write", ENOSPC, path_part="work.fifo-0")
+    disk.fail("write", EIO, path_part="work.fifo-0")
     assert [type(each) for each in house.send("work.fifo", message)] == [StorageFailed]
     house.advance(RETRY_MS)
     house.send("work.fifo", message)
@@ -217,7 +219,7 @@ def test_a_group_keeps_its_order_while_it_moves_to_another_partition(
 def fail_to_delete(house: QueueHouse, disk: HeldDisk, name: str) -> None:
     """Receives all messages, and cannot write that they are deleted."""
     handles = [each.receipt_handle for each in house.receive(name, 10)]
-    disk.fail("write", ENOSPC, path_part=f"{JOURNAL}{name}")
+    disk.fail("write", EIO, path_part=f"{JOURNAL}{name}")
 
     async def never(*args: object) -> None:
         await asyncio.Event().wait()
@@ -283,7 +285,7 @@ def test_what_is_sent_while_changes_are_taken_back_is_there(
 
     monkeypatch.setattr(serving, "read_state", read_and_send)
     house.receive("work.fifo", visibility_ms=0)
-    disk.fail("write", ENOSPC, path_part=JOURNAL)
+    disk.fail("write", EIO, path_part=JOURNAL)
     with pytest.raises(StorageFailed):
         house.receive("work.fifo")
     house.settle()

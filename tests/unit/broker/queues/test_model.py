@@ -310,18 +310,18 @@ class QueueMachine(RuleBasedStateMachine):
         self.both.replay(self.work, from_ms, from_ms + length_ms)
 
     @rule(group=st.sampled_from(GROUPS), given=st.integers(0, 9))
-    def send_to_a_full_disk(self, group: str, given: int) -> None:
-        self.both.send_to_a_full_disk(self.work, group, self._id(given) if self.fifo else None)
+    def send_to_a_failing_disk(self, group: str, given: int) -> None:
+        self.both.send_to_a_failing_disk(self.work, group, self._id(given) if self.fifo else None)
 
     @rule(name=names)
-    def receive_on_a_full_disk(self, name: str) -> None:
-        self.both.receive_on_a_full_disk(self._stocked(name))
+    def receive_on_a_failing_disk(self, name: str) -> None:
+        self.both.receive_on_a_failing_disk(self._stocked(name))
 
     @rule(name=names, pick=picks)
-    def delete_on_a_full_disk(self, name: str, pick: int) -> None:
+    def delete_on_a_failing_disk(self, name: str, pick: int) -> None:
         pair, receipts = self._received(name, [pick])
         for receipt in receipts:
-            self.both.delete_on_a_full_disk(pair, receipt)
+            self.both.delete_on_a_failing_disk(pair, receipt)
 
     @rule()
     @precondition(lambda self: not self.both.disk.is_held)

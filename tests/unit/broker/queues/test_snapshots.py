@@ -1,6 +1,6 @@
 """Snapshots of the delivery state in a queue's journal: whatever happens, what was told holds."""
 
-from errno import ENOSPC
+from errno import EIO
 from random import Random
 from typing import Any
 
@@ -395,7 +395,7 @@ def test_a_snapshot_that_failed_is_still_due(house: QueueHouse, disk: FakeDisk) 
     house.create("work")
     fill(house)
     before = reading_cost.tail_ns(partition_of(house))
-    disk.fail("write", ENOSPC, path_part="__queue")
+    disk.fail("write", EIO, path_part="__queue")
 
     async def save() -> None:
         house.queues._upkeep.save(partition_of(house))

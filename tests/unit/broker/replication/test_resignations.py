@@ -127,6 +127,8 @@ async def test_a_full_disk_ends_no_node_that_takes_or_gives_up_the_lead(
     node = house[2] if is_elected else house[1]
     node.disk.fail("write", errno.ENOSPC, path_part="leader-epochs")
     await house.elect(2)
+    await eventually(lambda: node.broker.reserve.is_full)
+    await node.broker.reserve.look()
     await append(house[2].partition())
     await eventually(lambda: house[1].partition().end_offset == 2)
     assert not node.failures

@@ -89,6 +89,22 @@ def test_a_member_that_others_cannot_reach_is_none_to_rely_on() -> None:
     assert moved(image_of(state(1, (1, 2, 3)), statements=statements, min_in_sync=2)) == []
 
 
+def test_a_leader_that_others_cannot_reach_stays_in_the_set_that_a_follower_leaves() -> None:
+    """Who replaces it is decided elsewhere."""
+    statements = full(4) | {node: Statement(node, 1, unreachable=(1,)) for node in (2, 3)}
+    old = state(1, (1, 2, 3, 4), replicas=(1, 2, 3, 4))
+    live = tuple(live_node(node) for node in (1, 2, 3, 4))
+    new = only_state(image_of(old, live=live, statements=statements, min_in_sync=2))
+    assert (new.leader, new.in_sync) == (1, (1, 2, 3))
+
+
+def test_eligible_replicas_do_not_enter_for_a_follower_that_leaves() -> None:
+    """Their leader does not know how far they are."""
+    old = state(1, (1, 4), replicas=(1, 2, 3, 4), eligible=(2, 3))
+    live = tuple(live_node(node) for node in (1, 2, 3, 4))
+    assert moved(image_of(old, live=live, statements=full(4), min_in_sync=3)) == []
+
+
 def test_what_an_earlier_run_of_a_node_said_does_not_count() -> None:
     image = image_of(state(1, (1, 2, 3)), statements=full(1, epoch=9), min_in_sync=2)
     assert moved(image) == []

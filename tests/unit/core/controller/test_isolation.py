@@ -154,6 +154,15 @@ def test_the_larger_part_of_a_divided_cluster_takes_over() -> None:
 def test_nobody_takes_over_where_all_are_cut_off_from_each_other() -> None:
     said = statements({1: [2, 3], 2: [1, 3], 3: [1, 2]})
     assert decided(image_of(state(1, NODES), min_in_sync=2, statements=said)) == []
+    (new,) = decided(image_of(state(1, NODES), min_in_sync=1, statements=said))
+    assert (new.leader, new.in_sync) == (1, (1,))
+
+
+def test_half_of_the_followers_do_not_depose_their_leader_whoever_else_misses_it() -> None:
+    live = tuple(live_node(node) for node in (1, 2, 3, 4))
+    said = statements({2: [1], 4: [1]})
+    (new,) = decided(image_of(state(1, NODES), live=live, min_in_sync=2, statements=said))
+    assert (new.leader, new.in_sync) == (1, (1, 3))
 
 
 def test_a_follower_alone_does_not_depose_its_leader() -> None:

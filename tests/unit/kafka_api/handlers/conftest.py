@@ -85,6 +85,9 @@ class StubPartition:
         if not self.is_leading:
             raise NotLeader("another node leads the partition")
 
+    def advance_start(self, offset: int) -> None:
+        self.log.advance_start(offset)
+
     def check_epoch(self, epoch: int) -> None:
         if epoch not in (-1, self.leader_epoch):
             raise (FencedLeaderEpoch if epoch < self.leader_epoch else UnknownLeaderEpoch)()

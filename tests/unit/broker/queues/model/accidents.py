@@ -1,7 +1,7 @@
-"""What happens to queues that nobody asked for: slow and full disks, stops and crashes."""
+"""What happens to queues that nobody asked for: slow and failing disks, stops and crashes."""
 
 from collections.abc import Callable
-from errno import ENOSPC
+from errno import EIO
 from random import Random
 from typing import Any
 
@@ -107,7 +107,7 @@ class Accidents(Clients):
                 ]
                 message.settle_as(dead[0] if dead else message.state)
 
-    def send_to_a_full_disk(self, pair: Pair, group: str | None, given: str | None) -> None:
+    def send_to_a_failing_disk(self, pair: Pair, group: str | None, given: str | None) -> None:
         outgoing = [Outgoing("never", {}, None, group, given)]
         scope = group if pair.by_group else None
         is_known = given and pair.model.duplicate_of(scope, given, self.now_ms)
@@ -115,17 +115,17 @@ class Accidents(Clients):
         def check(answer: Any) -> None:
             assert is_known or isinstance(answer[0], StorageFailed), answer
 
-        self._meet_full_disk(
+        self._meet_failed_write(
             f"{pair.name}-", check, lambda done: self.queue(pair).send(outgoing, done)
         )
 
-    def receive_on_a_full_disk(self, pair: Pair) -> None:
+    def receive_on_a_failing_disk(self, pair: Pair) -> None:
         wanted = StorageFailed if pair.model.available(self.now_ms) else (list, OverLimit)
 
         def check(answer: Any) -> None:
             assert isinstance(answer, wanted), answer
 
-        self._meet_full_disk(
+        self._meet_failed_write(
             f"{queue_state_topic(pair.name)}-",
             check,
             lambda done: self.queue(pair).receive(
@@ -133,7 +133,7 @@ class Accidents(Clients):
             ),
         )
 
-    def delete_on_a_full_disk(self, pair: Pair, receipt: Receipt) -> None:
+    def delete_on_a_failing_disk(self, pair: Pair, receipt: Receipt) -> None:
         verdict = pair.model.verdict(receipt, self.now_ms)
 
         def check(answer: Any) -> None:
@@ -142,20 +142,20 @@ class Accidents(Clients):
             else:
                 assert [each is None for each in answer] == [verdict == "accepted"]
 
-        self._meet_full_disk(
+        self._meet_failed_write(
             f"{queue_state_topic(pair.name)}-",
             check,
             lambda done: self.queue(pair).delete([receipt.handle], done),
         )
 
-    def _meet_full_disk(
+    def _meet_failed_write(
         self,
         path_part: str,
         check: Callable[[Any], None],
         ask: Callable[[Callable[[Any], None]], object],
     ) -> None:
         """A write fails: whoever needs it is refused, and everything is as it was."""
-        self.disk.fail("write", ENOSPC, path_part=path_part)
+        self.disk.fail("write", EIO, path_part=path_part)
         self.ask(Request(check, may_fail=True), ask)
         self.disk.clear_faults()
         self._forget_refused()

@@ -1,4 +1,4 @@
-"""Mistakes that cost nothing but time: long turns, and leases that depend on them."""
+"""Mistakes that lose nothing but service: long turns, leases that end, useless leaders."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +10,7 @@ from duolog.broker.groups.shard import GroupShard
 from duolog.broker.queues import serving
 from duolog.broker.queues.kept_states import KeptStates
 from duolog.broker.queues.recovery import open_state
+from duolog.core.controller.isolation import Isolation
 from duolog.sim.hand_over import HAND_OVER
 from duolog.sim.node import SimNode
 from duolog.sim.planted.mistake import Mistake, mistake
@@ -50,6 +51,10 @@ async def _recall_nothing(self: Any, stored: Any, run: Any) -> Any:
     return await _recall(self, stored, run)
 
 
+def _decide_nothing(self: Any, image: Any, now_ms: int) -> list[Any]:
+    return []
+
+
 MISTAKES: dict[str, Mistake] = {
     "recovery-does-not-yield": mistake(
         "The opening of a queue lets others run.",
@@ -62,6 +67,11 @@ MISTAKES: dict[str, Mistake] = {
         (GroupShard, "__init__", _read_in_one_turn),
         loads=("topics", "groups"),
         faults=LOST,
+    ),
+    "unreachable-leader-stays": mistake(
+        "A leader whose followers cannot reach it is replaced.",
+        (Isolation, "decisions", _decide_nothing),
+        faults=("cut-between-nodes", "cut-from-nodes"),
     ),
     "opened-state-thrown-away": mistake(
         "What was read of a partition is kept for the next time that it is led.",
