@@ -100,11 +100,10 @@ class Isolation:
         return Decision(changes, (live,), (_why_replaced(part, states[0], census, now_ms),))
 
     def _remove_cut(self, part: Group, census: Census, now_ms: int) -> Decision | None:
-        leader = part[0].state.leader
         cut = [
             node
             for node in cut_followers(part, census)
-            if self._is_certain(node, leader, census, now_ms)
+            if self._is_certain(part, node, census, now_ms)
         ]
         states = [_without(member.state, cut) for member in part]
         is_enough = all(
@@ -116,11 +115,16 @@ class Isolation:
             return None
         return Decision(changes, (), (_why_removed(part, cut, now_ms),))
 
-    def _is_certain(self, node: int, leader: int, census: Census, now_ms: int) -> bool:
+    def _is_certain(self, part: Group, node: int, census: Census, now_ms: int) -> bool:
         """True if it is the follower that is cut off, or its leader is still reached by others."""
-        if any(each != leader for each in census.statements.complaints(node)):
+        leader, said = part[0].state.leader, census.statements
+        if any(each != leader for each in said.complaints(node)):
             return True
-        return now_ms - self._since_ms[node, leader] >= GRACE_MS
+        if now_ms - self._since_ms[node, leader] < GRACE_MS:
+            return False
+        members = dict.fromkeys(each for member in part for each in member.state.in_sync)
+        others = [each for each in members if each in census.live and each not in (node, leader)]
+        return not others or any(said.reads_from(each, leader) for each in others)
 
 
 def is_unreachable_leader(part: Group, census: Census) -> bool:

@@ -36,7 +36,11 @@ class Statements:
         the node reads from it."""
         if node not in self._said or other not in self._said[node].unreachable:
             return False
-        return other not in self._said or node not in self._said[other].readers
+        return not self.reads_from(node, other)
+
+    def reads_from(self, node: int, other: int) -> bool:
+        """True if the other says that the node has lately fetched from it."""
+        return other in self._said and node in self._said[other].readers
 
     def complaints(self, node: int) -> tuple[int, ...]:
         """Live nodes that cannot reach the node."""

@@ -3,7 +3,7 @@
 from random import Random
 
 from duolog.sim.cluster import Cluster
-from duolog.sim.faults import links, processes
+from duolog.sim.faults import disks, links, processes
 from duolog.sim.faults.scene import Fault, Scene, Undo
 from duolog.sim.faults.wounds import Wounds
 from duolog.sim.world import NS_PER_S
@@ -15,6 +15,7 @@ KINDS: dict[str, Fault] = {
     "isolate": links.KINDS["isolate"],
     "cut-between-nodes": links.KINDS["cut-between-nodes"],
     "cut-from-nodes": links.KINDS["cut-from-nodes"],
+    "full-disk": disks.KINDS["full-disk"],
 }
 
 

@@ -10,6 +10,7 @@ from duolog.broker.groups.shard import GroupShard
 from duolog.broker.queues import serving
 from duolog.broker.queues.kept_states import KeptStates
 from duolog.broker.queues.recovery import open_state
+from duolog.core.controller import upkeep
 from duolog.core.controller.isolation import Isolation
 from duolog.sim.hand_over import HAND_OVER
 from duolog.sim.node import SimNode
@@ -72,6 +73,11 @@ MISTAKES: dict[str, Mistake] = {
         "A leader whose followers cannot reach it is replaced.",
         (Isolation, "decisions", _decide_nothing),
         faults=("cut-between-nodes", "cut-from-nodes"),
+    ),
+    "full-disk-keeps-leading": mistake(
+        "A node whose disk is full gives up what others with room can lead.",
+        (upkeep, "full_disk_moves", lambda image, now_ms: []),
+        faults=("full-disk",),
     ),
     "opened-state-thrown-away": mistake(
         "What was read of a partition is kept for the next time that it is led.",

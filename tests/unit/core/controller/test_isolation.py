@@ -79,7 +79,7 @@ def test_a_one_way_cut_that_only_followers_notice_is_enough() -> None:
 
 
 def test_a_leader_that_one_of_two_followers_cannot_reach_stays() -> None:
-    said = statements({2: [1]})
+    said = statements({2: [1]}, {1: [3]})
     (new,) = decided(image_of(state(1, NODES), min_in_sync=2, statements=said))
     assert (new.leader, new.leader_epoch) == (1, 5)
 
@@ -160,7 +160,7 @@ def test_nobody_takes_over_where_all_are_cut_off_from_each_other() -> None:
 
 def test_half_of_the_followers_do_not_depose_their_leader_whoever_else_misses_it() -> None:
     live = tuple(live_node(node) for node in (1, 2, 3, 4))
-    said = statements({2: [1], 4: [1]})
+    said = statements({2: [1], 4: [1]}, {1: [3]})
     (new,) = decided(image_of(state(1, NODES), live=live, min_in_sync=2, statements=said))
     assert (new.leader, new.in_sync) == (1, (1, 3))
 
@@ -199,12 +199,25 @@ def test_a_follower_that_speaks_first_can_still_succeed_its_leader() -> None:
 
 def test_a_follower_that_stays_the_only_one_leaves_the_set_after_a_grace() -> None:
     isolation = Isolation()
-    image = image_of(state(1, NODES), min_in_sync=2, statements=statements({2: [1]}))
+    said = statements({2: [1]}, {1: [3]})
+    image = image_of(state(1, NODES), min_in_sync=2, statements=said)
     assert isolation.decisions(image, 10_000) == []
     assert isolation.wait_ms(10_000 + GRACE_MS) == 0
     (new,) = states_of(isolation.decisions(image, 10_000 + GRACE_MS))
     assert (new.leader, new.in_sync) == (1, (1, 3))
     assert isolation.wait_ms(10_000 + GRACE_MS) is None
+
+
+def test_a_follower_stays_in_the_set_of_a_leader_that_nobody_else_reads_from() -> None:
+    """The third is only slow to notice: both are needed to replace the leader."""
+    isolation = Isolation()
+    led = state(1, NODES)
+    first = image_of(led, min_in_sync=2, statements=statements({2: [1]}, {1: []}))
+    assert isolation.decisions(first, 0) == []
+    assert isolation.decisions(first, 10 * GRACE_MS) == []
+    both = image_of(led, min_in_sync=2, statements=statements({2: [1], 3: [1]}, {1: []}))
+    (new,) = states_of(isolation.decisions(both, 11 * GRACE_MS))
+    assert (new.leader, new.in_sync) == (2, (2, 3))
 
 
 def test_a_follower_that_the_set_needs_stays_in_it() -> None:
