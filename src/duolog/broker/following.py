@@ -169,13 +169,20 @@ class FollowingReplica(Replica):
         # Waiters may include a copier of this node that awaits the durability of records cut here.
         self.refuse_waiting(LeadershipLost("the awaited records were cut off the log"))
 
-    def adopt(self, high_watermark: int, start_offset: int, end_offset: int) -> None:
-        """Adopts the leader's high watermark and start offset; notes whether this copy is whole."""
+    def adopt(
+        self, high_watermark: int, start_offset: int, end_offset: int, *, compared_offset: int
+    ) -> None:
+        """Adopts the leader's high watermark and start offset; notes whether this copy is whole.
+
+        Records from `compared_offset` on, which lie here from an earlier leader, prove nothing:
+        this leader may have others at their offsets.
+        """
         if start_offset > self.log.start_offset:
             if start_offset > self.log.end_offset:
                 self.restart_at(start_offset)
             else:
                 self.advance_start(start_offset)
-        if self.log.end_offset >= end_offset:
+        compared = min(compared_offset, self.log.end_offset)
+        if compared >= end_offset:
             self.is_incomplete = False
-        self._advance(min(high_watermark, self.log.end_offset))
+        self._advance(min(high_watermark, compared))

@@ -351,7 +351,12 @@ class Copier:
             partition.append_copied(copied.records, named.next_offset, result.next_offset)
             partition.skip_to(result.next_offset)
             self._reached[key] = result.next_offset
-            partition.adopt(result.high_watermark, result.start_offset, result.end_offset)
+            partition.adopt(
+                result.high_watermark,
+                result.start_offset,
+                result.end_offset,
+                compared_offset=result.next_offset,
+            )
 
     def _put_off(self, key: PlaceKey) -> None:
         """Fetches a partition again that this node could not write, each time later."""

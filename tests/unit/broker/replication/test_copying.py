@@ -116,6 +116,23 @@ async def test_a_follower_learns_where_the_log_begins(house: House) -> None:
     await eventually(lambda: house[2].partition().log.start_offset == 2)
 
 
+async def test_what_the_leader_has_not_compared_is_not_known_to_be_committed(
+    house: House,
+) -> None:
+    """Records of an earlier leader, not durable yet, lie behind what this one has sent."""
+    await house.start(1, 2)
+    await house.create((1, 2))
+    leader, copy = house[1].partition(), house[2].partition()
+    house.isolate(2)
+    for _ in range(3):
+        write(leader)
+    copy.append_copied(memoryview(house[1].content()), 0, 3)
+    copy.adopt(3, 0, 3, compared_offset=1)
+    assert copy.high_watermark == 1
+    copy.adopt(3, 0, 3, compared_offset=3)
+    assert copy.high_watermark == 3
+
+
 async def test_fewer_required_in_sync_commit_what_waits(house: House) -> None:
     await house.start(1, 2)
     await house.create((1, 2), min_insync_replicas="2")
