@@ -53,7 +53,6 @@ class Journal:
         "on_damage",
         "on_failure",
         "partition",
-        "records_written",
         "retry_ms",
         "snapshot_bytes",
         "snapshot_offset",
@@ -66,9 +65,7 @@ class Journal:
         self.data = data
         """The partition with the messages."""
         self.bytes_written = 0
-        """Bytes of changes written since the last snapshot."""
-        self.records_written = 0
-        """Number of records of changes written since the last snapshot."""
+        """Bytes of records with changes that were written since the last snapshot."""
         self.snapshot_bytes = 0
         """Size of the last snapshot."""
         self.snapshot_offset = NO_OFFSET
@@ -115,17 +112,13 @@ class Journal:
         gathered, self._gathered = self._gathered, []
         if not gathered:
             return
-        content = b"".join(gathered)
         try:
-            self._append(content)
+            self.bytes_written += self._append(b"".join(gathered))
         except Refusal as refusal:
             self.retry_ms = self._clock.now_ms() + RETRY_MS
             # The changes are applied already, but not written: they must be taken back.
             self.on_failure()
             self.partition.refuse_waiting(refusal)
-        else:
-            self.records_written += 1
-            self.bytes_written += len(content)
 
     def try_again(self) -> None:
         """Tries whether the journal can be written again, by a record without a change: a change
@@ -149,8 +142,8 @@ class Journal:
             self.begun_offset = self.partition.log.end_offset
         self._append(content, piece, pieces)
 
-    def _append(self, content: bytes, piece: int = 0, pieces: int = 0) -> None:
-        """Appends one record."""
+    def _append(self, content: bytes, piece: int = 0, pieces: int = 0) -> int:
+        """Appends one record; returns the size of its batch."""
         now_ms = self._clock.now_ms()
         self.partition.check_in_sync()
         head = JournalHead(
@@ -164,6 +157,7 @@ class Journal:
         record = Record(key=encode_head(head), value=content, timestamp=now_ms)
         batch = build_batch((record,))
         self.partition.append_alone(memoryview(batch), now_ms, is_own=True)
+        return len(batch)
 
     def last_head(self) -> JournalHead | None:
         """Head of the last record; None if there is none, or it cannot be read."""

@@ -8,12 +8,11 @@ class Tail(NamedTuple):
     """Amount of what comes after a snapshot."""
 
     messages: int = 0
-    journal_records: int = 0
     journal_bytes: int = 0
-    """Bytes of changes in these records."""
+    """Bytes of journal records with changes."""
 
     def plus(self, other: "Tail") -> "Tail":
-        return Tail(*(mine + its for mine, its in zip(self, other, strict=True)))
+        return Tail(self.messages + other.messages, self.journal_bytes + other.journal_bytes)
 
 
 @dataclass(slots=True)

@@ -180,7 +180,7 @@ class Queue:
 
     def remove(self, partition: QueuePartition) -> None:
         """Stops serving a partition that another node leads; long polls wait on at the rest."""
-        partition.is_gone = True
+        partition.is_gone = partition.refuses_changes = True
         partition.data.remove_reader(partition)
         self.state.has_all_partitions = False
         self.state.partitions.remove(partition)
@@ -191,6 +191,6 @@ class Queue:
         """Closes a deleted queue, and refuses its parked receives."""
         self.state.is_gone = True
         for partition in self.partitions:
-            partition.is_gone = True
+            partition.is_gone = partition.refuses_changes = True
             partition.data.remove_reader(partition)
         self._consuming.refuse_parked()

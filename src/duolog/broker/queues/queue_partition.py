@@ -73,6 +73,7 @@ class QueuePartition:
         "own_offset",
         "progress",
         "reader",
+        "refuses_changes",
         "upkeep_ms",
     )
 
@@ -101,6 +102,8 @@ class QueuePartition:
         """True if nothing has happened since the timer last rang."""
         self.is_gone = False
         """True once the queue was deleted, or another node leads the partition."""
+        self.refuses_changes = False
+        """True if gone, or while the state may have changes that could not be written."""
         self.progress = Progress()
         self.own_offset = data.log.end_offset
         """Offset from which on all messages were appended by this object itself."""
@@ -234,33 +237,37 @@ class QueuePartition:
                 due_ms=sent_ms + delay_ms if delay_ms else 0,
             )
             if rules.fifo:
-                self.remember(record, now_ms)
+                self.remember(record, now_ms, may_be_late=is_new)
             if not is_new:
                 self.enqueued_since_snapshot += 1
         # Records missing at the end have expired, were compacted away, or are damaged.
         delivery.skip_to(end_offset)
 
-    def remember(self, record: Record, now_ms: int) -> None:
-        """Remembers the deduplication key of a message that is in the log."""
+    def remember(self, record: Record, now_ms: int, *, may_be_late: bool = False) -> None:
+        """Remembers the deduplication key of a message that is in the log; `may_be_late`: those of
+        younger messages may be known already."""
         assert record.offset is not None
         key = key_of(record, by_group=self.progress.scope == "messageGroup")
         if key is not None:
             # A Kafka producer may have made up a time that is yet to come.
-            self.deduplication.remember(key, record.offset, min(record.timestamp, now_ms))
+            sent_ms = min(record.timestamp, now_ms)
+            if may_be_late:
+                self.deduplication.remember_late(key, record.offset, sent_ms)
+            else:
+                self.deduplication.remember(key, record.offset, sent_ms)
 
     @property
     def tail(self) -> Tail:
         """What the next leader has to read after the last snapshot."""
         journal = self.journal
         if journal is None:
-            return Tail(self.enqueued_since_snapshot, 0, 0)
-        return Tail(self.enqueued_since_snapshot, journal.records_written, journal.bytes_written)
+            return Tail(self.enqueued_since_snapshot)
+        return Tail(self.enqueued_since_snapshot, journal.bytes_written)
 
     @tail.setter
     def tail(self, tail: Tail) -> None:
         self.enqueued_since_snapshot = tail.messages
         if self.journal is not None:
-            self.journal.records_written = tail.journal_records
             self.journal.bytes_written = tail.journal_bytes
 
     def records(self, first_offset: int, end_offset: int) -> Iterator[Record]:
@@ -338,12 +345,10 @@ class QueuePartition:
         again, a new object does, which would not know of the change. Raises StorageFailed while
         the state may have changes that could not be written.
         """
-        if self.is_gone:
-            raise not_led()
+        if self.refuses_changes:
+            raise not_led() if self.is_gone else refused()
         journal = self.journal
         assert journal is not None, "a queue opens its journals before it changes anything"
-        if journal.retry_ms:
-            raise refused()
         end_offset = journal.write(change)
         self.delivery.apply(change)
         return end_offset

@@ -8,18 +8,16 @@ from duolog.broker.queues.queue_partition import QueuePartition
 MESSAGE_NS = 3_000
 GROUPED_MESSAGE_NS = 6_000
 """Price of a message of a FIFO queue, its deduplication key included."""
-RECORD_NS = 6_000
-"""Price of a journal record, whatever its content."""
-CHANGED_BYTE_NS = 60
-"""Price of a byte of changes; a message takes eight."""
+JOURNAL_BYTE_NS = 60
+"""Price of a byte of the journal: a record has some 120, and 8 for each further message."""
 IMAGE_BYTE_NS = 10
 
 
 def tail_ns(partition: QueuePartition) -> int:
     """CPU time for messages and changes since the last snapshot."""
-    messages, records, changed_bytes = partition.tail
+    messages, journal_bytes = partition.tail
     message_ns = GROUPED_MESSAGE_NS if partition.delivery.rules.fifo else MESSAGE_NS
-    return messages * message_ns + records * RECORD_NS + changed_bytes * CHANGED_BYTE_NS
+    return messages * message_ns + journal_bytes * JOURNAL_BYTE_NS
 
 
 def image_ns(partition: QueuePartition) -> int:

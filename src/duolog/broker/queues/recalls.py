@@ -51,6 +51,7 @@ class Recalls:
         """Begins to take back what could not be written, and to try again."""
         if partition.is_gone or partition in self._running:
             return
+        partition.refuses_changes = True
         self._owner.recalling(partition)
         running = asyncio.ensure_future(self._recall(queue, partition))
         self._running[partition] = running
@@ -93,4 +94,7 @@ class Recalls:
         while journal.retry_ms:
             await asyncio.sleep(max(0, journal.retry_ms - self._clock.now_ms()) / 1000)
             journal.try_again()
+        # From now on a write can fail again, which begins another recall.
+        self._running.pop(partition, None)
+        partition.refuses_changes = False
         self._owner.recalled(partition)

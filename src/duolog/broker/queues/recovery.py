@@ -30,6 +30,8 @@ from duolog.records.changes import Change, Trimmed, decode_changes
 from duolog.records.journal_head import NO_OFFSET, JournalHead
 
 IN_FLIGHT_MAX = 120_000
+RECORD_BYTES = 100
+"""Size of a journal record beside its content."""
 
 log = get_logger("queues")
 
@@ -217,8 +219,7 @@ def _applying(partition: QueuePartition) -> Generator[None, None, None]:
         progress.journal_offset = entry.offset + 1
         if entry.head.pieces:
             continue
-        journal.records_written += 1
-        journal.bytes_written += len(entry.content)
+        journal.bytes_written += RECORD_BYTES + len(entry.content)
         meant_offset = _meant_offset(data, entry.head)
         if entry.head.known_offset <= meant_offset:
             for change in _changes(journal, entry):

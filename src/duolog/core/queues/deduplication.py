@@ -63,6 +63,16 @@ class Deduplication:
             generations.append(_Generation(sent_ms))
         generations[-1].add(key, offset, sent_ms)
 
+    def remember_late(self, key: bytes, offset: int, sent_ms: int) -> None:
+        """Remembers the key of a message that younger ones may have overtaken: a Kafka producer's
+        is noticed once it is committed, the queue's own when they are appended."""
+        if self.find(key, sent_ms) is not None:
+            return
+        generations = self._generations
+        if not generations or sent_ms >= generations[-1].begun_ms + GENERATION_MS:
+            generations.append(_Generation(sent_ms))
+        generations[-1].add_late(key, offset, sent_ms)
+
     def save(self, end_offset: int) -> Iterator[KeyTable]:
         """Yields the keys of the messages below the offset, as they are now or were remembered
         since: more may be remembered between two tables, all of later messages."""
@@ -82,8 +92,8 @@ class Deduplication:
 
     def forget_from(self, offset: int) -> None:
         """Forgets messages from this offset on: their write failed, so they were never sent."""
-        while self._generations and not self._generations[-1].truncate(offset):
-            self._generations.pop()
+        # All of them: a message that was overtaken may be in a later table than those behind it.
+        self._generations = [each for each in self._generations if each.truncate(offset)]
 
     def expire(self, now_ms: int) -> None:
         generations = self._generations
@@ -95,7 +105,6 @@ class _Generation:
     """Keys of one span of time."""
 
     __slots__ = (
-        "_end_offset",
         "_first_offsets",
         "_is_ordered",
         "_times_ms",
@@ -109,8 +118,6 @@ class _Generation:
         self.offsets: dict[bytes, int] = {}
         """Keys in the order in which they were added, nearly always that of their offsets."""
         self._is_ordered = True
-        self._end_offset = 0
-        """Offset after the youngest message."""
         self._first_offsets = array("q")
         self._times_ms = array("q")
         """Time at which messages from the offset at the same index in _first_offsets on were sent;
@@ -119,19 +126,20 @@ class _Generation:
     def add(self, key: bytes, offset: int, sent_ms: int) -> None:
         # An expired twin would keep its place in the order.
         self.offsets.pop(key, None)
-        if offset < self._end_offset:
-            self._add_late(offset, sent_ms)
-        else:
-            self._end_offset = offset + 1
-            if not self._times_ms or self._times_ms[-1] != sent_ms:
-                self._first_offsets.append(offset)
-                self._times_ms.append(sent_ms)
+        self.offsets[key] = offset
+        if not self._times_ms or self._times_ms[-1] != sent_ms:
+            self._first_offsets.append(offset)
+            self._times_ms.append(sent_ms)
+            self.ended_ms = max(self.ended_ms, sent_ms)
+
+    def add_late(self, key: bytes, offset: int, sent_ms: int) -> None:
+        """Adds a message that younger ones may have overtaken."""
+        if self._is_ordered and next(reversed(self.offsets.values()), -1) < offset:
+            self.add(key, offset, sent_ms)
+            return
+        self.offsets.pop(key, None)
         self.offsets[key] = offset
         self.ended_ms = max(self.ended_ms, sent_ms)
-
-    def _add_late(self, offset: int, sent_ms: int) -> None:
-        """Notes the time of a message that younger ones have overtaken: a Kafka producer's is
-        remembered once it is committed, the queue's own when they are appended."""
         self._is_ordered = False
         at = bisect_right(self._first_offsets, offset)
         firsts, times = array("q", [offset]), array("q", [sent_ms])
@@ -151,7 +159,6 @@ class _Generation:
         offsets = self.offsets
         while offsets and next(reversed(offsets.values())) >= end_offset:
             offsets.popitem()
-        self._end_offset = min(self._end_offset, end_offset)
         kept = bisect_left(self._first_offsets, end_offset)
         del self._first_offsets[kept:], self._times_ms[kept:]
         return bool(offsets)
@@ -193,7 +200,6 @@ class _Generation:
             times = array("q", (min(each, now_ms) for each in times))
         keys = map(_key_of, Struct(f"{_KEY_BYTES}s").iter_unpack(table.keys))
         self.offsets.update(zip(keys, offsets, strict=True))
-        self._end_offset = offsets[-1] + 1
         if self._first_offsets and firsts[0] <= self._first_offsets[-1]:
             # A stretch that two tables share.
             firsts, times = firsts[1:], times[1:]

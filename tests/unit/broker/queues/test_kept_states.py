@@ -58,10 +58,10 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     offsets: list[int] = []
     remember = QueuePartition.remember
 
-    def note(self: QueuePartition, record: Record, now_ms: int) -> None:
+    def note(self: QueuePartition, record: Record, now_ms: int, **how: bool) -> None:
         assert record.offset is not None
         offsets.append(record.offset)
-        remember(self, record, now_ms)
+        remember(self, record, now_ms, **how)
 
     monkeypatch.setattr(QueuePartition, "remember", note)
     return offsets

@@ -164,7 +164,8 @@ def test_what_is_saved_knows_what_was_known(
     for number, passed_ms, late in told:
         now_ms += passed_ms
         # Some are noticed late: a younger message has overtaken them.
-        seen.remember(digest(number), max(0, offset - late), now_ms)
+        remember = seen.remember_late if late else seen.remember
+        remember(digest(number), max(0, offset - late), now_ms)
         offset += 2 + late
     with patch.object(deduplication, "SAVED_KEYS_MAX", keys_max):
         again = restored(seen, end_offset, now_ms)
@@ -212,7 +213,7 @@ def test_a_message_that_others_have_overtaken_keeps_its_own_time() -> None:
     seen = Deduplication()
     seen.remember(digest(0), 5, 1_000)
     seen.remember(digest(1), 9, 1_000)
-    seen.remember(digest(2), 7, 3_000)
+    seen.remember_late(digest(2), 7, 3_000)
     assert seen.find(digest(2), 2_999 + DEDUPLICATION_MS) == 7
     assert seen.find(digest(1), 1_000 + DEDUPLICATION_MS) is None
     seen.forget_from(8)
