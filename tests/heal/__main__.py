@@ -5,6 +5,7 @@ within the bound, or, where root runs it, if a fault was skipped.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import shutil
@@ -49,6 +50,17 @@ END_SECONDS_MAX = 20.0
 def main(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, _end)
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
+    with (DIRECTORY / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"another run uses {DIRECTORY}", file=sys.stderr)
+            return 2
+        return _run_all(given)
+
+
+def _run_all(given: argparse.Namespace) -> int:
     os.environ["PYTHONPATH"] = str(INSTALLED)
     modes = [mode for mode in ("idle", "busy", "quota") if getattr(given, mode)]
     outcomes: list[Outcome] = []
