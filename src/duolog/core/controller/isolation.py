@@ -5,6 +5,8 @@ A node that reaches the store and its clients, but not its peers, keeps its leas
 can commit nothing, and as a follower it holds up every write that waits for it. So a leader that
 most of its followers cannot reach is replaced by a member that the others reach, and leaves the
 in-sync set with the same change; a follower leaves the sets of the leaders that it cannot reach.
+No set becomes too small by that; one that is too small already may pass to a leader that others
+reach, and so can grow again.
 
 Only what live nodes say counts (Census). Members have everything that was acknowledged, and so have
 eligible replicas while the set is too small to acknowledge anything: a leader that is alone in its
@@ -88,12 +90,7 @@ class Isolation:
             return None
         live = census.live[successor]
         states = [
-            elected(
-                replace(member.state, in_sync=_followed_by(member, successor, census), eligible=()),
-                successor,
-                live.epoch,
-            )
-            for member in part
+            elected(_succeeded(member, successor, census), successor, live.epoch) for member in part
         ]
         changes = difference(part, states)
         self._moves.begin(changes)
@@ -170,9 +167,20 @@ def _may_succeed(part: Group, node: int, replicas: Sequence[int], census: Census
     return all(
         node in sync_replicas(member.state)
         and node in (followed_by := _followed_by(member, node, census))
-        and len(followed_by) >= least_in_sync(member)
+        and len(followed_by) >= min(least_in_sync(member), len(member.state.in_sync))
         for member in part
     )
+
+
+def _succeeded(member: Member, successor: int, census: Census) -> PartitionState:
+    """The state for a new leader. A set that is too small stays so, and nothing is acknowledged
+    before others have copied from the new leader: until then the old one is as complete."""
+    in_sync = _followed_by(member, successor, census)
+    eligible: tuple[int, ...] = ()
+    if len(in_sync) < least_in_sync(member):
+        complete = complete_replicas(member, census)
+        eligible = tuple(node for node in complete if node not in in_sync)
+    return replace(member.state, in_sync=in_sync, eligible=eligible)
 
 
 def _without(state: PartitionState, cut: Iterable[int]) -> PartitionState:

@@ -124,6 +124,18 @@ def test_the_new_set_is_never_below_the_minimum() -> None:
     assert (new.leader, new.in_sync) == (2, (2,))
 
 
+def test_a_set_that_is_too_small_passes_to_a_complete_follower_that_others_reach() -> None:
+    shrunk = state(1, (1,), eligible=(3,))
+    (new,) = decided(image_of(shrunk, min_in_sync=2, statements=cut_off(1)))
+    assert (new.leader, new.in_sync, new.eligible) == (3, (3,), (1,))
+
+
+def test_a_set_that_is_too_small_stays_where_nobody_reaches_the_complete_follower() -> None:
+    shrunk = state(1, (1,), eligible=(3,))
+    said = statements({1: [2, 3], 2: [1, 3], 3: [1, 2]})
+    assert decided(image_of(shrunk, min_in_sync=2, statements=said)) == []
+
+
 def test_a_node_that_registered_anew_is_neither_elected_nor_counted() -> None:
     live = (live_node(1), live_node(2, epoch=2), live_node(3))
     said = {**cut_off(1), 2: Statement(2, 2, (1,))}
