@@ -8,6 +8,9 @@ IDLE_SHARE = 0.4
 BUSYNESS_MAX = 30.0
 LIGHT_SHARE = 0.5
 WEIGHTS = (100, 300, 1_000)
+HEAVINESS_MAX = 10_000
+"""Largest product of busyness and weight. Beyond it new records alone, which weigh as much, keep a
+node busy all the time: it is overloaded, not slow to heal."""
 
 
 class Host(NamedTuple):
@@ -25,4 +28,4 @@ class Host(NamedTuple):
 def draw_host(random: Random) -> Host:
     busyness = 1.0 if random.random() < IDLE_SHARE else BUSYNESS_MAX ** random.random()
     weight = 1 if random.random() < LIGHT_SHARE else random.choice(WEIGHTS)
-    return Host(busyness, weight)
+    return Host(busyness, min(weight, int(HEAVINESS_MAX / busyness)))
