@@ -73,7 +73,8 @@ class QueueLedger:
 
     @property
     def deleted_count(self) -> int:
-        return sum(message.deleted is not None for message in self._messages.values())
+        with self._lock:
+            return sum(message.deleted is not None for message in self._messages.values())
 
     @property
     def waiting_count(self) -> int:
