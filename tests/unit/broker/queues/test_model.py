@@ -394,7 +394,7 @@ class GrowingFifoMachine(QueueMachine):
     fifo = True
 
     @rule()
-    @precondition(lambda self: not self.spread)
+    @precondition(lambda self: not (self.spread or self.both.disk.is_held))
     def grow(self) -> None:
         self.both.set_attributes(
             self.work, DeduplicationScope="messageGroup", FifoThroughputLimit="perMessageGroupId"
