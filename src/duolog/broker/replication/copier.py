@@ -6,7 +6,7 @@ answer, the next fetch is sent at once, and the sync of one answer overlaps with
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -14,8 +14,8 @@ from duolog.broker.admission import STEPS_UNSEEN, Budget
 from duolog.broker.membership.own_condition import OwnCondition
 from duolog.broker.partition import Partition
 from duolog.broker.replication.copy_session import PlaceKey
+from duolog.broker.replication.durability import all_durable
 from duolog.broker.replication.pace import Pace
-from duolog.broker.waiting import FutureWaiter
 from duolog.core.replica.truncation import Divergence
 from duolog.model.errors import CorruptBatch, Refusal
 from duolog.observe.logs import get_logger
@@ -381,19 +381,6 @@ class Copier:
             changed = [self._followed[key] for key in self._changed]
             awaited = [(partition, partition.log.end_offset) for partition in changed]
         await all_durable(awaited)
-
-
-async def all_durable(awaited: Iterable[tuple[Partition, int]]) -> None:
-    """Waits until each partition is durable up to its offset; raises the first refusal."""
-    loop = asyncio.get_running_loop()
-    waiting = []
-    for partition, offset in awaited:
-        if partition.copied_offset < offset:
-            durable: asyncio.Future[None] = loop.create_future()
-            partition.make_durable(offset, FutureWaiter(durable))
-            waiting.append(durable)
-    if waiting:
-        await asyncio.gather(*waiting)
 
 
 def _place(partition: Partition) -> dict[str, object]:

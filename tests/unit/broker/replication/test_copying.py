@@ -9,7 +9,7 @@ from tests.fakes.replicas import House, a_batch, eventually, write
 
 from duolog.broker.admission import STEPS_UNSEEN, TURN_NS
 from duolog.broker.replication import served_copies
-from duolog.broker.replication.copier import all_durable
+from duolog.broker.replication.durability import all_durable
 from duolog.model.errors import CorruptBatch, LeadershipLost
 from duolog.model.partition_state import PartitionEntry
 from duolog.ports.peers import Caller
