@@ -91,7 +91,8 @@ def test_a_node_whose_log_reader_does_not_read_serves_and_stops(piped: PipedNode
 
 
 def test_a_terminal_that_goes_ends_a_node_in_order(tmp_path: Path) -> None:
-    with Node(tmp_path) as node:
+    # The tests themselves may have been told to ignore their terminal.
+    with Node(tmp_path, wrapper=["env", "--default-signal=HUP"]) as node:
         os.kill(node.pid, signal.SIGHUP)
         assert node.wait() == 0
         assert "stopping" in node.log_text
